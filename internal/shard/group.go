@@ -1,0 +1,175 @@
+package shard
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/detent-go/detent/internal/hist"
+	"github.com/detent-go/detent/internal/rt"
+)
+
+// Config is what a [Group] is made from.
+type Config struct {
+	Shards int  // number of shards; 0: GOMAXPROCS
+	Inline bool // Call timers fire on the waker's goroutine
+
+	// Manual makes the group keep virtual time, which starts at 0 and moves
+	// only in [Group.Advance]. Nothing wakes the group by itself, and Inline
+	// is implied.
+	Manual bool
+}
+
+// Group is the shards of one service.
+type Group struct {
+	shards []*Shard
+	inline bool
+	manual bool
+	closed atomic.Bool
+
+	// virtual is the current time of a manual group.
+	virtual atomic.Int64
+
+	// local finds the shard of the current P in a build that cannot ask for
+	// the P: a sync.Pool keeps what is put into it with the P. What it makes
+	// anew takes the shards in turn.
+	local sync.Pool
+	turn  atomic.Uint32
+}
+
+// NewGroup returns a group of empty shards. It starts nothing.
+func NewGroup(c Config) *Group {
+	n := c.Shards
+	if n == 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	g := &Group{shards: make([]*Shard, n), inline: c.Inline || c.Manual, manual: c.Manual}
+	for i := range g.shards {
+		g.shards[i] = newShard(g, i)
+	}
+	if !rt.Pinned {
+		g.local.New = func() any { return g.shards[int(g.turn.Add(1)-1)%n] }
+	}
+	return g
+}
+
+// Shards returns the group's shards.
+func (g *Group) Shards() []*Shard { return g.shards }
+
+// lock locks the shard of the P that the caller runs on.
+func (g *Group) lock() *Shard {
+	if !rt.Pinned {
+		s := g.local.Get().(*Shard)
+		g.local.Put(s)
+		s.mu.Lock()
+		return s
+	}
+	s := g.shardOf(rt.Pin())
+	if s.mu.TryLock() {
+		return s
+	}
+	rt.Unpin()
+	s.mu.Lock()
+	rt.Pin()
+	return s
+}
+
+// shardOf returns the shard of a P. There are more Ps than shards if GOMAXPROCS
+// has grown, or if fewer were asked for.
+func (g *Group) shardOf(p int) *Shard {
+	if p < len(g.shards) {
+		return g.shards[p]
+	}
+	return g.shards[p%len(g.shards)]
+}
+
+// Close ends the group: no pending timer fires any more, sleepers wake, and the
+// wakers' goroutines end. A callback that is running runs on. It returns false
+// when the group was closed already.
+func (g *Group) Close() bool {
+	if g.closed.Swap(true) {
+		return false
+	}
+	for _, s := range g.shards {
+		s.close()
+	}
+	return true
+}
+
+// Now returns the group's current time and whether the caller is in a synctest
+// bubble, where that time means nothing: see [rt.Now].
+func (g *Group) Now() (ns int64, bubbled bool) {
+	if g.manual {
+		return g.virtual.Load(), false
+	}
+	return rt.Now()
+}
+
+// clock is Now outside of bubbles, where all goroutines of the group are.
+func (g *Group) clock() int64 {
+	now, _ := g.Now()
+	return now
+}
+
+// Next returns the time at which a manual group next has something to do, or
+// false if nothing is pending. That is not always the firing of a timer, but
+// never after the next one.
+func (g *Group) Next() (int64, bool) {
+	next := int64(never)
+	for _, s := range g.shards {
+		s.Lock()
+		if !s.closed {
+			precise, backstop := s.nextLocked()
+			next = min(next, precise, backstop)
+		}
+		s.Unlock()
+	}
+	return next, next != never
+}
+
+// Advance moves the time of a manual group on to the given time, and fires on
+// the caller's goroutine what is due up to then, in steps: at each, the clock
+// stands at the time of the step. Calls of Advance must not overlap.
+func (g *Group) Advance(to int64) {
+	for !g.closed.Load() {
+		at, ok := g.Next()
+		if !ok || at > to {
+			break
+		}
+		g.virtual.Store(max(at, g.virtual.Load()))
+		for _, s := range g.shards {
+			s.woken(false)
+		}
+	}
+	g.virtual.Store(max(to, g.virtual.Load()))
+}
+
+// Closed reports whether the group has been closed.
+func (g *Group) Closed() bool { return g.closed.Load() }
+
+// Stats is the counts of a group or shard since it was made.
+type Stats struct {
+	Started, Stopped, Reset, Fired, Pending, Wakeups uint64
+	Lateness                                         hist.Hist
+}
+
+// Stats adds up the counts of all shards. It locks each shard in turn.
+func (g *Group) Stats() *Stats {
+	sum := new(Stats)
+	for _, s := range g.shards {
+		s.addStats(sum)
+	}
+	return sum
+}
+
+func (s *Shard) addStats(sum *Stats) {
+	s.Lock()
+	defer s.Unlock()
+	sum.Started += s.started
+	sum.Stopped += s.stopped
+	sum.Reset += s.reset + s.pushed.Load()
+	sum.Fired += s.fired
+	sum.Pending += uint64(s.nodes.Len())
+	sum.Wakeups += s.wakeups
+	sum.Lateness.Add(&s.lateness)
+}

@@ -1,0 +1,101 @@
+package shard
+
+import (
+	"runtime"
+	"slices"
+	"time"
+)
+
+const (
+	// watchInterval is how long a runner may be in one callback before it is
+	// written off, and how often that is looked at, in nanoseconds.
+	watchInterval = int64(time.Millisecond)
+
+	// maxWave bounds how many runners are started at once.
+	maxWave = 1024
+)
+
+// runner is a goroutine that calls callbacks. Its fields are guarded by the
+// shard's mu.
+type runner struct {
+	calling bool  // inside a callback
+	since   int64 // when the callback began
+	lost    bool  // written off, and not in Shard.runners any more
+}
+
+func (s *Shard) addRunnerLocked() *runner {
+	r := new(runner)
+	s.runners = append(s.runners, r)
+	return r
+}
+
+func (s *Shard) removeRunnerLocked(r *runner) {
+	if i := slices.Index(s.runners, r); i >= 0 {
+		s.runners = slices.Delete(s.runners, i, i+1)
+	}
+}
+
+// runnersWantedLocked returns how many runners to start, now that a callback is
+// due, and writes off those that are blocked. watch says that the backstop asks,
+// which after a burst has begun means that callbacks have been waiting for a
+// watchInterval.
+func (s *Shard) runnersWantedLocked(now int64, watch bool) int {
+	free, lost := 0, 0
+	s.runners = slices.DeleteFunc(s.runners, func(r *runner) bool {
+		switch {
+		case !r.calling:
+			free++ // It will look for the next callback, or has yet to begin.
+		case now-r.since >= watchInterval:
+			r.lost = true
+			lost++
+		}
+		return r.lost
+	})
+	procs := runtime.GOMAXPROCS(0)
+	switch n := len(s.runners); {
+	case n == 0 && lost > 0:
+		s.wave = min(2*s.wave, maxWave)
+		return s.wave
+	case n == 0:
+		s.wave = 1
+		return 1
+	case n >= procs, free > 0 && !watch, free == n:
+		// Enough; or the next callback is about to be seen to; or runners that
+		// have been started have not come to run: more would not either.
+		return 0
+	default:
+		return 1
+	}
+}
+
+// run is the life of a runner.
+func (s *Shard) run(r *runner) {
+	held := false
+	defer func() {
+		// The callback may have ended the goroutine (runtime.Goexit), or be
+		// panicking: then the lock is not held, and others must see to the rest.
+		if !held {
+			s.Lock()
+		}
+		s.leaveLocked(r)
+		s.Unlock()
+	}()
+	s.Lock()
+	s.drainLocked(r)
+	held = true
+}
+
+// leaveLocked ends runner r.
+func (s *Shard) leaveLocked(r *runner) {
+	s.removeRunnerLocked(r)
+	if s.closed {
+		return
+	}
+	now := s.group.clock()
+	if i, more := s.dueLocked(now); i != 0 || more {
+		if n := s.runnersWantedLocked(now, false); n > 0 {
+			go s.run(s.addRunnerLocked())
+		}
+	}
+	s.armLocked(now)
+}

@@ -1,0 +1,227 @@
+// Package shard is detent's timer engine: one shard for each P, each with a
+// wheel, a heap, and what wakes it.
+//
+// # Structure
+//
+// A timer has a deadline and a slack. Its slack, turned into a grid (see
+// [Grid]), decides where it is filed: in the wheel where it may be a tick late
+// or more, in the heap where it may not. A timer stays with the shard of the P
+// that started it.
+//
+// Timers that are due stay where they are filed until somebody fires them, one
+// by one: there is no list of expired timers. So a timer can be stopped until
+// the moment that its callback is about to be called, and a precise timer never
+// waits behind a million coarse ones: the heap is always looked at first.
+//
+// Who fires:
+//
+//   - Waker goroutines (the timerfd's reader and the backstop's calls, see
+//     package waker) do what is quick and cannot block: waking sleepers, sending
+//     on channels, ticking. They leave users' callbacks alone.
+//   - Runners call the callbacks, one after another, each runner in a goroutine
+//     of its own, for as long as callbacks are due. Most of the time there is
+//     none; a burst has one for each P at most.
+//   - A runner that has been in one callback for longer than [watchInterval] is
+//     written off: it does not count any more, and goes away when its callback
+//     returns. Others take its place: one at first, and twice as many every time
+//     that all of them are found blocked, so n blocked callbacks hold up the
+//     next one for about log2(n) intervals. The backstop is armed for that check
+//     whenever callbacks are waiting.
+//
+// # Never early, never lost
+//
+// A timer is fired only under the shard lock, by somebody who has read the
+// clock after taking it and found the deadline passed. It is fired once because
+// the same lock hold ends its generation.
+//
+// It is not lost because every lock hold that files a timer, or leaves timers
+// behind, sees to it that the shard is armed for the earliest of them or
+// sooner: fields armedPrecise and armedBackstop never lie after what is needed,
+// and each wake-up resets its field and arms again. A precise deadline is always
+// armed with the backstop too, a little later, so that it neither depends on an
+// idle P to be looked at nor on the timerfd to exist.
+//
+// # Pushing back
+//
+// Reset to a later time is most of what happens to the timers of busy
+// connections. It changes the node's deadline and grid under the node lock
+// alone, and leaves the node filed where it is. Whoever finds the node due there
+// finds its deadline still to come, and files it anew. The condition for it is
+// that the node is not filed after its new place: for the wheel that its tick is
+// not after the new one, which package slab lets the holder of the node lock
+// read; for the heap that the deadline does not move to earlier.
+//
+// # Ground rules
+//
+//   - The lock of a [Shard] is the shard lock of package slab. It is held with
+//     the goroutine pinned, where the build pins: for a bounded amount of work,
+//     and never while a callback runs, or while anything blocks or parks.
+//     Allocation of large memory happens outside of it.
+//   - Fields of Shard below mu are guarded by mu, except where noted.
+//   - Nobody holds two shard locks.
+//   - [Target.Fire] of a Send or Sleep timer is called under the shard lock, and
+//     must not block; of a Call or Tick timer without it.
+package shard
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/detent-go/detent/internal/heap"
+	"github.com/detent-go/detent/internal/hist"
+	"github.com/detent-go/detent/internal/rt"
+	"github.com/detent-go/detent/internal/slab"
+	"github.com/detent-go/detent/internal/waker"
+	"github.com/detent-go/detent/internal/wheel"
+)
+
+// Kind says what a timer does when it is due.
+type Kind uint8
+
+const (
+	Call  Kind = iota // call Fire on a runner, or on the waker where callbacks are inline
+	Send              // call Fire under the shard lock
+	Sleep             // as Send, and also when the shard is closed
+	Tick              // call Fire without the lock, file again a period later
+)
+
+// Target is what a timer acts on. Types that are a single pointer, func or
+// channel need no allocation to become one.
+type Target interface {
+	// Fire is called when timer h of shard s is due; see [Kind] for how. For
+	// a Sleep of a shard that has been closed, h is 0.
+	Fire(s *Shard, h Handle)
+}
+
+// Handle names a timer of a shard.
+type Handle = slab.Handle
+
+// never is the time of nothing armed or pending.
+const never = math.MaxInt64
+
+type targets = [slab.ChunkSize]Target
+type periods = [slab.ChunkSize]int64
+
+// Shard is the timers of one P. See the package's ground rules.
+type Shard struct {
+	Index int // in its group; constant
+	group *Group
+
+	mu       sync.Mutex
+	closed   bool
+	starting bool // the timerfd is being made, or could not be made
+
+	// nodes has rules of its own for access without mu: see package slab.
+	nodes   slab.Slab
+	targets []*targets // parallel to the chunks of nodes
+	periods []*periods // the same; nil for a chunk that never had a Tick
+
+	wheel *wheel.Wheel
+	heap  *heap.Heap
+
+	precise  *waker.Precise  // nil until the first precise timer
+	backstop *waker.Backstop // nil in a manual group
+	// The times that the wakers are armed for, or never.
+	armedPrecise  int64
+	armedBackstop int64
+
+	runners []*runner // those not written off
+	wave    int       // how many runners the last round of all-blocked started
+
+	stopped, reset, fired, wakeups, started uint64
+	lateness                                hist.Hist
+
+	_ [64]byte
+	// pushed counts the pushes back that were made on this shard's P.
+	pushed atomic.Uint64
+	_      [64]byte
+}
+
+func newShard(g *Group, index int) *Shard {
+	s := &Shard{Index: index, group: g, armedPrecise: never, armedBackstop: never, wave: 1}
+	s.wheel = wheel.New(&s.nodes, g.clock()>>TickShift)
+	s.heap = heap.New(&s.nodes)
+	if g.manual {
+		s.starting = true // as if there were a timerfd already
+	} else {
+		s.backstop = waker.NewBackstop(func() { s.woken(false) })
+	}
+	return s
+}
+
+// Lock takes the shard lock and pins the goroutine. It waits unpinned.
+func (s *Shard) Lock() {
+	rt.Pin()
+	if s.mu.TryLock() {
+		return
+	}
+	rt.Unpin()
+	s.mu.Lock()
+	rt.Pin()
+}
+
+// Unlock releases the shard lock.
+func (s *Shard) Unlock() {
+	s.mu.Unlock()
+	rt.Unpin()
+}
+
+// breathe lets others have the lock.
+func (s *Shard) breathe() {
+	s.Unlock()
+	s.Lock()
+}
+
+func (s *Shard) target(i uint32) *Target {
+	return &s.targets[i/slab.ChunkSize][i%slab.ChunkSize]
+}
+
+// reserveLocked makes room for one more node, and returns false if the shard is
+// closed. It releases the lock while it allocates.
+func (s *Shard) reserveLocked() bool {
+	for s.nodes.Full() {
+		s.Unlock()
+		ch, t := new(slab.Chunk), new(targets)
+		s.Lock()
+		if s.closed {
+			return false
+		}
+		if !s.nodes.Full() {
+			break // Someone else has grown the slab; ch becomes garbage.
+		}
+		at := s.nodes.Grow(ch)
+		if at == len(s.targets) {
+			s.targets = append(s.targets, nil)
+			s.periods = append(s.periods, nil)
+		}
+		s.targets[at] = t
+	}
+	return true
+}
+
+// setPeriodLocked notes the period of node i.
+func (s *Shard) setPeriodLocked(i uint32, period int64) {
+	at := i / slab.ChunkSize
+	if s.periods[at] == nil {
+		s.periods[at] = new(periods)
+	}
+	s.periods[at][i%slab.ChunkSize] = period
+}
+
+// freeLocked returns node i, in no container and with its generation ended.
+func (s *Shard) freeLocked(i uint32, n *slab.Node) {
+	*s.target(i) = nil
+	if at := s.nodes.Free(i, n); at >= 0 {
+		s.targets[at], s.periods[at] = nil, nil
+	}
+}
+
+// removeLocked takes node i out of its container.
+func (s *Shard) removeLocked(i uint32, n *slab.Node) {
+	if n.Where == heap.Where {
+		s.heap.Remove(n)
+	} else {
+		s.wheel.Remove(i, n)
+	}
+}

@@ -1,0 +1,167 @@
+package shard
+
+import (
+	"github.com/detent-go/detent/internal/rt"
+	"github.com/detent-go/detent/internal/slab"
+)
+
+// Timer is what starts or restarts a timer.
+type Timer struct {
+	Deadline int64 // rt.Now time; not negative
+	Grid     uint8
+	Kind     Kind
+	Target   Target
+	Period   int64 // nanoseconds, for a Tick; greater than 0
+}
+
+// Start starts a timer on the shard of the caller's P, and returns the shard.
+// The current time, read just before, is now. It returns false if the group is
+// closed. The timer may fire before Start returns.
+func (g *Group) Start(t *Timer, now int64) (*Shard, Handle, bool) {
+	s := g.lock()
+	h, ok := s.startLocked(t, now)
+	s.endStart(t)
+	return s, h, ok
+}
+
+// startLocked starts a timer on this shard, and returns false if the shard is
+// closed. The caller calls endStart instead of Unlock.
+func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
+	if s.closed || s.nodes.Full() && !s.reserveLocked() {
+		return 0, false
+	}
+	i, n := s.nodes.Alloc()
+	n.Deadline, n.Grid, n.Kind = t.Deadline, t.Grid, uint8(t.Kind)
+	*s.target(i) = t.Target
+	if t.Kind == Tick {
+		s.setPeriodLocked(i, t.Period)
+	}
+	s.started++
+	at, precise := s.fileLocked(i, n, now)
+	s.armForLocked(at, precise, now)
+	return s.nodes.Handle(i), true
+}
+
+// RestartLocked ends timer h, pending or not, and starts t in its place under a
+// new handle: nothing that still has the old handle finds it current. The lock
+// is held by the caller, who calls [Shard.EndReset] instead of Unlock. It
+// returns false if the shard is closed.
+func (s *Shard) RestartLocked(h Handle, t *Timer, now int64) (Handle, bool) {
+	if s.closed {
+		return 0, false
+	}
+	if s.StopLocked(h) {
+		s.stopped--
+		s.started--
+		s.reset++
+	}
+	return s.startLocked(t, now)
+}
+
+// EndReset is Unlock after ResetLocked or RestartLocked with t.
+func (s *Shard) EndReset(t *Timer) { s.endStart(t) }
+
+// endStart releases the lock, and makes the timerfd if the timer that has been
+// started is the first that wants one.
+func (s *Shard) endStart(t *Timer) {
+	need := s.precise == nil && !s.starting && (t.Grid == Exact || t.Grid <= urgentGrid) && !s.closed
+	if need {
+		s.starting = true
+	}
+	s.Unlock()
+	if need {
+		s.openPrecise()
+	}
+}
+
+// Stop stops a timer. It returns false if the timer has fired or been stopped
+// before, or the shard is closed.
+func (s *Shard) Stop(h Handle) bool {
+	if !s.nodes.Current(h) {
+		return false
+	}
+	s.Lock()
+	ok := s.StopLocked(h)
+	s.Unlock()
+	return ok
+}
+
+// StopLocked is Stop for a caller that holds the lock.
+func (s *Shard) StopLocked(h Handle) bool {
+	n := s.nodes.Invalidate(h)
+	if n == nil {
+		return false
+	}
+	s.removeLocked(h.Index(), n)
+	s.freeLocked(h.Index(), n)
+	s.stopped++
+	return true
+}
+
+// CurrentLocked reports whether timer h is pending.
+func (s *Shard) CurrentLocked(h Handle) bool { return s.nodes.Current(h) }
+
+// Push pushes timer h back to a new deadline and grid without the shard lock.
+// It returns false, having done nothing, if the timer is not pending, is filed
+// after its new place, or is being changed by somebody else.
+func (s *Shard) Push(h Handle, deadline int64, grid uint8) bool {
+	n := s.nodes.Lookup(h)
+	if n == nil {
+		return false
+	}
+	p := rt.Pin()
+	ok := n.TryLock(h)
+	if ok {
+		ok = pushable(n, deadline, grid)
+		if ok {
+			n.Deadline, n.Grid = deadline, grid
+		}
+		n.Unlock()
+	}
+	if ok {
+		c := s
+		if rt.Pinned {
+			c = s.group.shardOf(p)
+		}
+		c.pushed.Add(1)
+	}
+	rt.Unpin()
+	return ok
+}
+
+// pushable reports whether node n, whose lock the caller holds, is filed no
+// later than the new deadline and grid ask for.
+func pushable(n *slab.Node, deadline int64, grid uint8) bool {
+	switch {
+	case n.Tick == 0: // filed in the heap, under this deadline or an earlier one
+		return deadline >= n.Deadline
+	case grid == Exact:
+		return deadline>>TickShift >= n.Tick
+	default:
+		return tickOf(deadline, grid) >= n.Tick
+	}
+}
+
+// ResetLocked makes timer h due at t.Deadline, and returns true; or, if h is not
+// pending, starts t anew and returns its handle and false. The lock is held by
+// the caller, who calls [Shard.EndReset] instead of Unlock. ok is false if the shard is
+// closed.
+func (s *Shard) ResetLocked(h Handle, t *Timer, now int64) (_ Handle, pending, ok bool) {
+	if s.closed {
+		return 0, false, false
+	}
+	if !s.nodes.Current(h) {
+		h, ok = s.startLocked(t, now)
+		return h, false, ok
+	}
+	i := h.Index()
+	n := s.nodes.Node(i)
+	s.removeLocked(i, n)
+	n.Lock()
+	n.Deadline, n.Grid = t.Deadline, t.Grid
+	at, precise := s.fileLocked(i, n, now)
+	n.Unlock()
+	s.reset++
+	s.armForLocked(at, precise, now)
+	return h, true, true
+}

@@ -1,0 +1,19 @@
+// Package waker wakes a shard when its next timer is due.
+//
+// There are two ways, and a shard uses both:
+//
+//   - [Backstop], a timer of package time. It costs no system call, and fires at
+//     every chance that the Go scheduler gives it; but while the process is idle
+//     the scheduler waits in whole milliseconds.
+//   - [Precise], a timerfd that the Go netpoller watches: as accurate as the
+//     kernel's own timers, without a thread or a polling loop. But a ready file
+//     is looked at only when a P has nothing else to run, or by the runtime's
+//     monitor every 10 ms; where every P is busy it starves.
+//
+// So a precise deadline is armed with both. Whoever comes first does the work,
+// and the other finds nothing to do.
+//
+// Where there is no timerfd, on other systems than Linux and in builds with the
+// tag detent_portable, [NewPrecise] fails with errors.ErrUnsupported and the
+// backstop serves alone.
+package waker

@@ -1,0 +1,143 @@
+//go:build linux && !detent_portable
+
+package waker
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/detent-go/detent/internal/rt"
+)
+
+// Precise is a timerfd watched by the Go netpoller, and the goroutine that
+// waits for it.
+//
+// # Why no expiry is lost
+//
+// The goroutine never reads the file: the netpoller registers it edge-triggered,
+// and a timerfd makes a new edge at every expiry, read or not. That saves a
+// system call a wake. It leaves one hole. Before it waits, the runtime forgets
+// an edge that has arrived since the last wait, so an expiry in between would go
+// unnoticed. The hole is closed by the clock: armed holds the deadline that the
+// file was last set to, and the goroutine looks at it after the runtime has
+// forgotten. If that deadline has passed, it does not wait. If it has not, its
+// edge is still to come, and cannot be forgotten any more.
+//
+// Arm stores armed before it sets the file. A deadline set after the look is
+// one whose edge is still to come, too.
+type Precise struct {
+	f     *os.File
+	raw   syscall.RawConn
+	wake  func()
+	armed atomic.Int64 // rt.Now time of the last Arm that wake has not followed
+	fd    int
+	// offset is what has to be added to a reading of rt.Now to get the kernel's
+	// CLOCK_MONOTONIC, rounded up by less than the time between two readings: a
+	// deadline is never armed early.
+	offset int64
+	done   chan struct{} // closed when the goroutine has ended
+}
+
+const never = math.MaxInt64
+
+// far is how far ahead a deadline may lie and still be given to the kernel, in
+// nanoseconds. A later one is left to whoever arms next.
+const far = int64(100 * 365 * 24 * time.Hour)
+
+// NewPrecise makes a timerfd and starts the goroutine that calls wake after
+// each expiry. wake may be called without one.
+func NewPrecise(wake func()) (*Precise, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("timerfd_create: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "timerfd")
+	raw, err := f.SyscallConn()
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("timerfd: %w", err)
+	}
+	// A file that the netpoller does not watch would block its reader's thread:
+	// only watched files take deadlines.
+	if err := f.SetReadDeadline(time.Time{}); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("timerfd in the netpoller: %w", errors.ErrUnsupported)
+	}
+	p := &Precise{f: f, raw: raw, wake: wake, fd: fd, offset: offset(), done: make(chan struct{})}
+	p.armed.Store(never)
+	go p.wait()
+	return p, nil
+}
+
+// wait calls wake after every expiry until the file is closed. Should wake end
+// the goroutine (runtime.Goexit in a callback that runs inline), another one
+// takes over.
+func (p *Precise) wait() {
+	closed := false
+	defer func() {
+		if closed {
+			close(p.done)
+		} else {
+			go p.wait()
+		}
+	}()
+	for {
+		waited := false
+		err := p.raw.Read(func(uintptr) bool {
+			if waited {
+				return true
+			}
+			waited = true
+			now, _ := rt.Now()
+			return p.armed.Load() <= now
+		})
+		if err != nil {
+			closed = true
+			return
+		}
+		p.armed.Store(never)
+		p.wake()
+	}
+}
+
+// Arm makes the file expire at the given time of [rt.Now], instead of when it
+// was last armed for. It does not block; the holder of the shard lock calls it,
+// and does not after Close.
+func (p *Precise) Arm(at int64) {
+	p.armed.Store(at)
+	if at > far {
+		at = far
+	}
+	at += p.offset
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(at, 1))}
+	// The only errors are those of a bad descriptor or value. The call does not
+	// tell the scheduler that it enters the kernel (it does not wait there), as
+	// is needed in a pinned goroutine.
+	_ = unix.TimerfdSettime(p.fd, unix.TFD_TIMER_ABSTIME, &spec, nil)
+}
+
+// Close closes the file. The goroutine ends; Wait waits for that.
+func (p *Precise) Close() { _ = p.f.Close() }
+
+// Wait returns when the goroutine has ended. It must not be called from wake.
+func (p *Precise) Wait() { <-p.done }
+
+func offset() int64 {
+	best := int64(math.MaxInt64)
+	for range 8 {
+		var ts unix.Timespec
+		before, _ := rt.Now()
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+			panic("waker: clock_gettime: " + err.Error()) // the Go runtime itself needs it
+		}
+		best = min(best, ts.Nano()-before)
+	}
+	return best
+}

@@ -1,0 +1,25 @@
+//go:build !linux || detent_portable
+
+package waker
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Precise does not exist on this system or in this build.
+type Precise struct{}
+
+// NewPrecise fails with [errors.ErrUnsupported].
+func NewPrecise(func()) (*Precise, error) {
+	return nil, fmt.Errorf("timerfd: %w", errors.ErrUnsupported)
+}
+
+// Arm is never called.
+func (*Precise) Arm(int64) {}
+
+// Close is never called.
+func (*Precise) Close() {}
+
+// Wait is never called.
+func (*Precise) Wait() {}

@@ -1,0 +1,222 @@
+package timer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/detent-go/detent/internal/shard"
+)
+
+// AutoSlack, given to [Service.WithSlack], asks for the automatic slack: a
+// thousandth of each timer's duration.
+const AutoSlack time.Duration = -1
+
+// CallbackMode says how the callbacks of [AfterFunc] timers run.
+type CallbackMode int
+
+const (
+	// Concurrent callbacks run as if each in its own goroutine: one that
+	// blocks delays no other by more than about a millisecond, or log2(n)
+	// milliseconds where n of them block at once. This is the default. It
+	// costs a goroutine for each burst of callbacks, not for each callback.
+	Concurrent CallbackMode = iota
+
+	// Inline callbacks run one after another on the goroutine that wakes for
+	// the timers of a P. This saves the start of a goroutine for a burst,
+	// about 0.3 microseconds; but a callback that blocks or takes long holds
+	// up the other timers of its P, sleepers and channels too. It is for
+	// callbacks that take microseconds.
+	Inline
+)
+
+// Options are the settings of a [Service]. The zero value holds the defaults.
+type Options struct {
+	// Slack is how much later than its deadline a timer may fire for the
+	// service's sake, on top of what the machine is late: timers that may
+	// fire together share a wake-up, and those that may be half a
+	// millisecond late or more cost the same however many there are.
+	//
+	// The default, nil, is automatic: a thousandth of each timer's duration.
+	// A pointer to 0 makes every timer exact: it then costs up to a system
+	// call, and time that grows with the logarithm of the number of pending
+	// timers. Not negative.
+	Slack *time.Duration
+
+	// Shards is the number of separate sets of timers, each with its own
+	// lock. The default, 0, is GOMAXPROCS at the time of [New], so that Ps do
+	// not wait for each other. Each shard takes about 14 KB. Not negative.
+	Shards int
+
+	// Callbacks says how callbacks run. The default is [Concurrent].
+	Callbacks CallbackMode
+}
+
+// maxGrid bounds how far a great slack makes a timer's deadline be rounded up:
+// 2^16 ticks, 34 seconds.
+const maxGrid = 16
+
+// Service is a set of timers with settings of its own. Its methods are the
+// functions of this package, and are safe for concurrent use.
+//
+// A Service starts no goroutine before its first timer needs one, and does
+// nothing while no timer is due.
+type Service struct {
+	e     *engine
+	auto  bool  // the slack is a thousandth of each timer's duration
+	grid  uint8 // the slack's, where it is not
+	funcs []place
+	chans []place
+}
+
+// engine is what a Service and its views share.
+type engine struct {
+	group  *shard.Group
+	forAll bool // the default service's, which is never closed
+}
+
+// place says where a timer lives, and what it is. Timers refer to a place of
+// their service, one for each shard; a timer made in a synctest bubble has a
+// place to itself.
+type place struct {
+	shard  *shard.Shard
+	kind   shard.Kind // Call for a callback, Send for a channel
+	svc    *Service
+	bubble *bubbled
+}
+
+// New returns a service with the given options; nil stands for the defaults. It
+// starts nothing. The only errors are those of options out of range.
+func New(o *Options) (*Service, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	switch {
+	case o.Shards < 0:
+		return nil, fmt.Errorf("timer: Options.Shards is %d, want 0 or more", o.Shards)
+	case o.Slack != nil && *o.Slack < 0:
+		return nil, fmt.Errorf("timer: Options.Slack is %v, want 0 or more, or nil", *o.Slack)
+	case o.Callbacks != Concurrent && o.Callbacks != Inline:
+		return nil, fmt.Errorf("timer: Options.Callbacks is %d, want Concurrent or Inline", o.Callbacks)
+	}
+	e := &engine{group: shard.NewGroup(shard.Config{
+		Shards: o.Shards,
+		Inline: o.Callbacks == Inline,
+	})}
+	if o.Slack == nil {
+		return newService(e, AutoSlack), nil
+	}
+	return newService(e, *o.Slack), nil
+}
+
+func newService(e *engine, slack time.Duration) *Service {
+	s := &Service{e: e, auto: slack == AutoSlack}
+	if !s.auto {
+		if s.grid = shard.Grid(int64(slack)); s.grid != shard.Exact {
+			s.grid = min(s.grid, maxGrid)
+		}
+	}
+	shards := e.group.Shards()
+	s.funcs = make([]place, len(shards))
+	s.chans = make([]place, len(shards))
+	for i, sh := range shards {
+		s.funcs[i] = place{shard: sh, kind: shard.Call, svc: s}
+		s.chans[i] = place{shard: sh, kind: shard.Send, svc: s}
+	}
+	return s
+}
+
+// std makes the default service.
+var std = sync.OnceValue(func() *Service {
+	return newService(&engine{group: shard.NewGroup(shard.Config{}), forAll: true}, AutoSlack)
+})
+
+// Default returns the service behind the functions of this package, with the
+// default options. It cannot be closed.
+func Default() *Service { return std() }
+
+// WithSlack returns a service that shares the timers, goroutines and
+// statistics of s, and is closed with it, but gives its timers another slack: 0
+// for exact ones, [AutoSlack] for a thousandth of the duration. A timer keeps
+// the slack that it was made with when it is reset.
+//
+// It allocates a little for each shard: make it once and keep it.
+//
+//	var precise = timer.Default().WithSlack(0)
+//	...
+//	precise.Sleep(20 * time.Millisecond)
+//
+// It panics if slack is negative and not AutoSlack.
+func (s *Service) WithSlack(slack time.Duration) *Service {
+	if slack < 0 && slack != AutoSlack {
+		panic("timer: WithSlack called with a negative slack")
+	}
+	return newService(s.e, slack)
+}
+
+// Close ends the service: its pending timers and tickers never fire, blocked
+// Sleeps return, and its goroutines and files are released. A callback that is
+// running runs on. Stopping a timer afterwards does nothing and returns false;
+// starting or resetting one, or sleeping, panics. Close returns an error if the
+// service is closed already, and for the default service, which it leaves alone.
+//
+// In a synctest bubble a blocked Sleep returns when the bubble's clock says so.
+func (s *Service) Close() error {
+	if s.e.forAll {
+		return errors.New("timer: the default service cannot be closed")
+	}
+	if !s.e.group.Close() {
+		return errors.New("timer: service already closed")
+	}
+	return nil
+}
+
+// gridFor returns the grid of a timer of duration d.
+func (s *Service) gridFor(d time.Duration) uint8 {
+	if s.auto {
+		return shard.AutoGrid(int64(d))
+	}
+	return s.grid
+}
+
+// schedule sets t's deadline and grid to those of a timer of duration d started
+// now.
+func (s *Service) schedule(t *shard.Timer, d time.Duration, now int64) {
+	t.Grid = s.gridFor(d)
+	t.Deadline = deadline(d, now)
+}
+
+// deadline returns the time d after now; now if d is negative; the end of time
+// if d is too great.
+func deadline(d time.Duration, now int64) int64 {
+	if d < 0 {
+		return now
+	}
+	if int64(d) > math.MaxInt64-now {
+		return math.MaxInt64
+	}
+	return now + int64(d)
+}
+
+func closedPanic(op string) { panic("timer: " + op + " called on closed Service") }
+
+// start starts t for duration d on the shard of the caller's P, for the method
+// named op. It returns false inside a synctest bubble, where the caller is to
+// use package time.
+func (s *Service) start(t *shard.Timer, d time.Duration, op string) (*shard.Shard, shard.Handle, bool) {
+	now, inBubble := s.e.group.Now()
+	if inBubble {
+		if s.e.group.Closed() {
+			closedPanic(op)
+		}
+		return nil, 0, false
+	}
+	s.schedule(t, d, now)
+	sh, h, ok := s.e.group.Start(t, now)
+	if !ok {
+		closedPanic(op)
+	}
+	return sh, h, true
+}

@@ -1,0 +1,112 @@
+package timer_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/detent-go/detent/timer"
+	"github.com/detent-go/detent/timer/internal/suite"
+)
+
+// The suite runs over package time in the suite's own package, which shows it
+// to be right; here it runs over every engine of detent.
+
+// TestDefault is the default service, through the package functions.
+func TestDefault(t *testing.T) { suite.Run(t, functions()) }
+
+// TestNew is a service as New(nil) makes it: what is short goes into the heap,
+// what is long into the wheel.
+func TestNew(t *testing.T) {
+	suite.Run(t, service("new", mustNew(t, nil)))
+}
+
+// TestExact is the heap: nothing may be later than it must.
+func TestExact(t *testing.T) {
+	e := service("exact", mustNew(t, nil).WithSlack(0))
+	e.Heavy = true
+	suite.Run(t, e)
+}
+
+// TestWheel is the wheel: everything may be later by many ticks.
+func TestWheel(t *testing.T) {
+	slack := 4 * time.Millisecond
+	e := service("wheel", mustNew(t, &timer.Options{Slack: &slack}))
+	e.Slack, e.Heavy = slack, true
+	suite.Run(t, e)
+}
+
+// TestOneShard has every goroutine on the same lock.
+func TestOneShard(t *testing.T) {
+	suite.Run(t, service("oneShard", mustNew(t, &timer.Options{Shards: 1})))
+}
+
+// TestInline runs the callbacks where the timers are fired.
+func TestInline(t *testing.T) {
+	e := service("inline", mustNew(t, &timer.Options{Callbacks: timer.Inline}))
+	e.Lacks[suite.Concurrent] = "Inline callbacks run one after another, so one that waits holds up the others"
+	suite.Run(t, e)
+}
+
+// mustNew makes a service that is closed at the end of the test.
+func mustNew(t testing.TB, o *timer.Options) *timer.Service {
+	t.Helper()
+	s, err := timer.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+// lacks is what no engine of detent has, and no package but the runtime's own
+// can have.
+func lacks() map[suite.Capability]string {
+	return map[suite.Capability]string{
+		suite.SyncChannels: "C has a buffer of one, which Stop and Reset empty: " +
+			"only the runtime can send at the moment somebody receives",
+		suite.DroppedUndue: "the engine looks whether a ticker's channel is still in use when it ticks",
+	}
+}
+
+// functions is the package's functions as an engine.
+func functions() suite.Engine {
+	e := service("default", nil)
+	e.NewTimer = func(d time.Duration) suite.Timer { return oneShot{timer.NewTimer(d)} }
+	e.AfterFunc = func(d time.Duration, f func()) suite.Timer { return oneShot{timer.AfterFunc(d, f)} }
+	e.After = timer.After
+	e.Sleep = timer.Sleep
+	e.NewTicker = func(d time.Duration) suite.Ticker { return ticker{timer.NewTicker(d)} }
+	e.Tick = timer.Tick
+	e.Pending = func() uint64 { return timer.Default().Stats().Pending }
+	return e
+}
+
+// service is s as an engine.
+func service(name string, s *timer.Service) suite.Engine {
+	return suite.Engine{
+		Name:       name,
+		Prefix:     "timer: ",
+		NewTimer:   func(d time.Duration) suite.Timer { return oneShot{s.NewTimer(d)} },
+		AfterFunc:  func(d time.Duration, f func()) suite.Timer { return oneShot{s.AfterFunc(d, f)} },
+		After:      func(d time.Duration) <-chan time.Time { return s.After(d) },
+		Sleep:      func(d time.Duration) { s.Sleep(d) },
+		NewTicker:  func(d time.Duration) suite.Ticker { return ticker{s.NewTicker(d)} },
+		Tick:       func(d time.Duration) <-chan time.Time { return s.Tick(d) },
+		ZeroTimer:  func() suite.Timer { return oneShot{new(timer.Timer)} },
+		ZeroTicker: func() suite.Ticker { return ticker{new(timer.Ticker)} },
+		Pending:    func() uint64 { return s.Stats().Pending },
+		Lacks:      lacks(),
+	}
+}
+
+type oneShot struct{ *timer.Timer }
+
+func (t oneShot) C() <-chan time.Time { return t.Timer.C }
+
+type ticker struct{ *timer.Ticker }
+
+func (t ticker) C() <-chan time.Time { return t.Ticker.C }

@@ -1,0 +1,166 @@
+package timer
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/detent-go/detent/internal/shard"
+)
+
+// Timer is a single event in the future, as [time.Timer]. When it fires, the
+// current time is sent on C, unless it was made by [AfterFunc]. It must be made
+// with [NewTimer] or AfterFunc.
+type Timer struct {
+	C <-chan time.Time
+
+	at *place // constant
+	// handle is the handle of the timer's last start. It is written with the
+	// lock of at.shard held, and read without it.
+	handle uint64
+	// fire is the callback, or what sends on C.
+	fire callback
+}
+
+// callback is the target of a Timer.
+type callback func()
+
+// Fire calls the callback.
+func (f callback) Fire(*shard.Shard, shard.Handle) { f() }
+
+// AfterFunc waits for the duration to elapse and then calls f as if in its own
+// goroutine, or as [Options].Callbacks says. It returns a [Timer] that can be
+// used to cancel the call. The timer's C is nil.
+func (s *Service) AfterFunc(d time.Duration, f func()) *Timer {
+	if f == nil {
+		panic("timer: AfterFunc called with a nil function")
+	}
+	t := &Timer{fire: f}
+	s.startTimer(t, s.funcs, shard.Call, d, "AfterFunc")
+	return t
+}
+
+// NewTimer returns a new [Timer] that will send the current time on its channel
+// after at least duration d.
+func (s *Service) NewTimer(d time.Duration) *Timer { return s.newTimer(d, "NewTimer") }
+
+// After waits for the duration to elapse and then sends the current time on the
+// returned channel. It is NewTimer(d).C.
+func (s *Service) After(d time.Duration) <-chan time.Time { return s.newTimer(d, "After").C }
+
+func (s *Service) newTimer(d time.Duration, op string) *Timer {
+	c := make(chan time.Time, 1)
+	t := &Timer{C: c, fire: func() {
+		select {
+		case c <- time.Now():
+		default:
+		}
+	}}
+	s.startTimer(t, s.chans, shard.Send, d, op)
+	return t
+}
+
+// startTimer starts a new timer. places is s.funcs or s.chans.
+func (s *Service) startTimer(t *Timer, places []place, kind shard.Kind, d time.Duration, op string) {
+	st := shard.Timer{Kind: kind, Target: t.fire}
+	sh, h, ok := s.start(&st, d, op)
+	if !ok {
+		t.at = &place{svc: s, bubble: newBubbled(s.e, t.C, t.fire, d, 0)}
+		return
+	}
+	// Nobody else has t yet, so these need no lock.
+	t.at = &places[sh.Index]
+	t.handle = uint64(h)
+}
+
+// Stop prevents the timer from firing. It returns true if the call stops the
+// timer, false if the timer has already fired or been stopped.
+//
+// For a timer made by [AfterFunc], false means that the callback has been or is
+// about to be called, or that the timer was stopped before; Stop does not wait
+// for the callback to return.
+//
+// For a timer made by [NewTimer], no receive from C after Stop has returned
+// gets a value from before; Stop returns true as long as the value has not been
+// received.
+//
+// Stop panics if the timer was not made by NewTimer or AfterFunc.
+func (t *Timer) Stop() bool {
+	at := t.at
+	if at == nil {
+		panic("timer: Stop called on uninitialized Timer")
+	}
+	if at.bubble != nil {
+		return at.bubble.stop()
+	}
+	sh := at.shard
+	if at.kind == shard.Call {
+		return sh.Stop(shard.Handle(atomic.LoadUint64(&t.handle)))
+	}
+	// The value is sent under the shard's lock: with the lock held, the timer
+	// is either pending, or its value is in the channel, or has been received.
+	sh.Lock()
+	ok := sh.StopLocked(shard.Handle(t.handle))
+	ok = t.drain() || ok
+	sh.Unlock()
+	return ok
+}
+
+// drain takes a value that has not been received out of C, and reports whether
+// there was one.
+func (t *Timer) drain() bool {
+	select {
+	case <-t.C:
+		return true
+	default:
+		return false
+	}
+}
+
+// Reset changes the timer to fire after duration d. It returns true if the timer
+// had been pending, false if it had fired or been stopped.
+//
+// For a timer made by [AfterFunc], false means that the callback has been
+// scheduled to run again; the earlier call may still be running. For one made by
+// [NewTimer], no receive from C after Reset has returned gets a value from
+// before; Reset returns true as long as that value has not been received.
+//
+// Resetting a pending timer to a later time, as for the deadline of a busy
+// connection, changes two words and takes no lock that other timers share.
+//
+// Reset panics if the timer was not made by NewTimer or AfterFunc, or if its
+// service is closed.
+func (t *Timer) Reset(d time.Duration) bool {
+	at := t.at
+	if at == nil {
+		panic("timer: Reset called on uninitialized Timer")
+	}
+	if at.bubble != nil {
+		return at.bubble.reset(d, 0, "Reset")
+	}
+	now, inBubble := at.svc.e.group.Now()
+	if inBubble {
+		panic("timer: Reset called in a synctest bubble on a Timer made outside")
+	}
+	var st shard.Timer
+	at.svc.schedule(&st, d, now)
+	if at.shard.Push(shard.Handle(atomic.LoadUint64(&t.handle)), st.Deadline, st.Grid) {
+		return true
+	}
+	st.Kind, st.Target = at.kind, t.fire
+	sh := at.shard
+	sh.Lock()
+	h, pending, ok := sh.ResetLocked(shard.Handle(t.handle), &st, now)
+	if ok {
+		if !pending {
+			atomic.StoreUint64(&t.handle, uint64(h))
+		}
+		if st.Kind == shard.Send {
+			pending = t.drain() || pending
+		}
+	}
+	sh.EndReset(&st)
+	if !ok {
+		closedPanic("Reset")
+	}
+	return pending
+}
