@@ -36,8 +36,8 @@ func closes(t testing.TB, s *timer.Service) {
 	}
 }
 
-// eachService runs f over services of every kind, which f closes.
-func eachService(t *testing.T, f func(t *testing.T, s *timer.Service)) {
+// eachService runs f once for each kind of service. What open makes, f closes.
+func eachService(t *testing.T, f func(t *testing.T, open func() *timer.Service)) {
 	exact, coarse := time.Duration(0), 4*time.Millisecond
 	for name, o := range map[string]*timer.Options{
 		"nil":    nil,
@@ -46,7 +46,7 @@ func eachService(t *testing.T, f func(t *testing.T, s *timer.Service)) {
 		"inline": {Callbacks: timer.Inline},
 		"shard":  {Shards: 1},
 	} {
-		t.Run(name, func(t *testing.T) { f(t, mustNewOpen(t, o)) })
+		t.Run(name, func(t *testing.T) { f(t, func() *timer.Service { return mustNewOpen(t, o) }) })
 	}
 }
 
@@ -62,10 +62,11 @@ func mustNewOpen(t testing.TB, o *timer.Options) *timer.Service {
 
 // What is pending at Close never fires, and Close returns before it is due.
 func TestClosePending(t *testing.T) {
-	eachService(t, func(t *testing.T, s *timer.Service) {
+	eachService(t, func(t *testing.T, open func() *timer.Service) {
 		// Should the machine be so slow that something is due before Close has
 		// returned, then that proves nothing, and longer times are tried.
 		for d := 50 * time.Millisecond; ; d *= 2 {
+			s := open()
 			var fired atomic.Int64
 			start := time.Now()
 			var timers []*timer.Timer
@@ -78,7 +79,6 @@ func TestClosePending(t *testing.T) {
 			}
 			closes(t, s)
 			if time.Since(start) > d && d < 10*time.Second {
-				s = mustNewOpen(t, nil)
 				continue
 			}
 			time.Sleep(d + 20*time.Millisecond)
@@ -111,7 +111,8 @@ func TestClosePending(t *testing.T) {
 }
 
 func TestCloseMisuse(t *testing.T) {
-	eachService(t, func(t *testing.T, s *timer.Service) {
+	eachService(t, func(t *testing.T, open func() *timer.Service) {
+		s := open()
 		view, early := s.WithSlack(time.Second), s.NewTimer(0)
 		suite.Await(t, "a timer fired", early.C)
 		closes(t, s)
@@ -145,8 +146,9 @@ func TestCloseDefault(t *testing.T) {
 }
 
 func TestCloseSleeping(t *testing.T) {
-	eachService(t, func(t *testing.T, s *timer.Service) {
+	eachService(t, func(t *testing.T, open func() *timer.Service) {
 		const n = 100
+		s := open()
 		var asleep, awake sync.WaitGroup
 		asleep.Add(n)
 		for i := range n {
@@ -181,8 +183,8 @@ func TestCloseCallbacks(t *testing.T) {
 		close(release)
 	})
 	t.Run("itself", func(t *testing.T) {
-		eachService(t, func(t *testing.T, s *timer.Service) {
-			done := make(chan error, 1)
+		eachService(t, func(t *testing.T, open func() *timer.Service) {
+			s, done := open(), make(chan error, 1)
 			s.AfterFunc(time.Millisecond, func() { done <- s.Close() })
 			if err := suite.Await(t, "Close returned in a function", done); err != nil {
 				t.Errorf("Close: %v", err)
@@ -194,66 +196,74 @@ func TestCloseCallbacks(t *testing.T) {
 // Several Closes race with everything else; each operation works or panics as
 // documented.
 func TestCloseConcurrent(t *testing.T) {
-	for range 20 {
-		eachService(t, func(t *testing.T, s *timer.Service) {
-			var wg sync.WaitGroup
-			try := func(op func()) (open bool) {
-				defer func() {
-					if r := recover(); r != nil {
-						open = false
-						msg, _ := r.(string)
-						if !strings.HasPrefix(msg, "timer: ") || !strings.HasSuffix(msg, " called on closed Service") {
-							t.Errorf("panic value %v", r)
-						}
-					}
-				}()
-				op()
-				return true
+	eachService(t, func(t *testing.T, open func() *timer.Service) {
+		for range suite.Scale(20) {
+			closeConcurrently(t, open())
+		}
+	})
+}
+
+func closeConcurrently(t *testing.T, s *timer.Service) {
+	// try reports whether op did not panic.
+	try := func(op func()) (open bool) {
+		defer func() {
+			if r := recover(); r != nil {
+				open = false
+				msg, _ := r.(string)
+				if !strings.HasPrefix(msg, "timer: ") || !strings.HasSuffix(msg, " called on closed Service") {
+					t.Errorf("panic value %v", r)
+				}
 			}
-			for g := range 8 {
-				wg.Go(func() {
-					var tm *timer.Timer
-					if !try(func() { tm = s.NewTimer(time.Hour) }) {
-						return
-					}
-					for i := 0; ; i++ {
-						d := time.Duration(i%5) * 100 * time.Microsecond
-						open := try(func() {
-							switch (i + g) % 6 {
-							case 0:
-								tm.Reset(d)
-							case 1:
-								tm.Stop()
-								runtime.Gosched()
-							case 2:
-								s.AfterFunc(d, func() {})
-							case 3:
-								tk := s.NewTicker(d + 1)
-								tk.Reset(time.Hour)
-								tk.Stop()
-							case 4:
-								s.WithSlack(0).Sleep(d)
-							case 5:
-								select {
-								case <-s.After(d):
-								case <-time.After(time.Millisecond):
-								}
-							}
-						})
-						if !open {
-							return
-						}
-					}
-				})
+		}()
+		op()
+		return true
+	}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			var tm *timer.Timer
+			if !try(func() { tm = s.NewTimer(time.Hour) }) {
+				return
 			}
-			time.Sleep(2 * time.Millisecond)
-			for range 4 {
-				wg.Go(func() { _ = s.Close() })
+			for i := 0; ; i++ {
+				if !try(func() { operate(s, tm, i+g) }) {
+					return
+				}
 			}
-			done := make(chan struct{})
-			go func() { wg.Wait(); close(done) }()
-			suite.Await(t, "every operation ended after Close", done)
 		})
+	}
+	time.Sleep(2 * time.Millisecond)
+	for range 4 {
+		wg.Go(func() { _ = s.Close() })
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	suite.Await(t, "every operation ended after Close", done)
+}
+
+// operate does something with s and tm, by turns.
+func operate(s *timer.Service, tm *timer.Timer, i int) {
+	d := time.Duration(i%5) * 100 * time.Microsecond
+	switch i % 6 {
+	case 0:
+		tm.Reset(d)
+	case 1:
+		tm.Stop()
+		runtime.Gosched()
+	case 2:
+		s.AfterFunc(d, func() {})
+	case 3:
+		tk := s.NewTicker(d + 1)
+		tk.Reset(time.Hour)
+		tk.Stop()
+	case 4:
+		s.WithSlack(0).Sleep(d)
+	case 5:
+		// After Close it never comes.
+		select {
+		case <-s.After(d):
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package timer_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -17,7 +18,21 @@ import (
 // exempt holds those of Go's tests that detent does not pass, each with the
 // reason. A subtest stands for itself. A test in this list that passes is an
 // error.
-var exempt = map[string]string{}
+var exempt = map[string]string{
+	"TestTimerGC/After":    pendingStays,
+	"TestTimerGC/NewTimer": pendingStays,
+}
+
+// exemptPortable holds those that the portable build does not pass besides.
+var exemptPortable = map[string]string{
+	"TestTimerGC/Tick":      noWeakChannels,
+	"TestTimerGC/NewTicker": noWeakChannels,
+}
+
+const (
+	pendingStays   = "a pending timer belongs to the engine until it is due: only the runtime sees that nobody can receive"
+	noWeakChannels = "a weak reference to a channel needs package unsafe, which the portable build does without"
+)
 
 // hasty holds those of Go's tests that fail when something is later than a
 // bound. On a busy machine that proves nothing, so they get more attempts; all
@@ -30,7 +45,7 @@ var hasty = []string{
 
 // gorootLeast is how many of Go's tests must pass at the least: fewer means
 // that this test has lost them, not that Go has.
-const gorootLeast = 35
+const gorootLeast = 34
 
 // TestGoroot runs Go's own sleep_test.go and tick_test.go against detent.
 func TestGoroot(t *testing.T) {
@@ -50,7 +65,10 @@ func TestGoroot(t *testing.T) {
 			if portable && variant.tags == "" {
 				t.Skip("this run is of the portable build")
 			}
-			g := &goroot{binary: buildGoroot(t, variant.tags), short: variant.short}
+			g := &goroot{binary: buildGoroot(t, variant.tags), short: variant.short, exempt: maps.Clone(exempt)}
+			if variant.tags != "" {
+				maps.Copy(g.exempt, exemptPortable)
+			}
 			g.test(t)
 			if !suite.Race {
 				g.benchmark(t)
@@ -63,6 +81,7 @@ func TestGoroot(t *testing.T) {
 type goroot struct {
 	binary string
 	short  bool
+	exempt map[string]string
 }
 
 // outcome is PASS, FAIL or SKIP, or empty for a test that never ended.
@@ -99,17 +118,17 @@ func (g *goroot) exec(t *testing.T, args ...string) (string, error) {
 // failed returns the names in results under the top-level test name that
 // failed and are not exempt. A parent fails with its subtests, so it only
 // counts where none of those failed.
-func failed(results map[string]outcome, name string) (names []string) {
+func (g *goroot) failed(results map[string]outcome, name string) (names []string) {
 	below := false
 	for sub, r := range results {
 		if strings.HasPrefix(sub, name+"/") && r == "FAIL" {
 			below = true
-			if exempt[sub] == "" && !parent(results, sub) {
+			if g.exempt[sub] == "" && !parent(results, sub) {
 				names = append(names, sub)
 			}
 		}
 	}
-	if r := results[name]; (r == "FAIL" && !below || r == "") && exempt[name] == "" {
+	if r := results[name]; (r == "FAIL" && !below || r == "") && g.exempt[name] == "" {
 		names = append(names, name)
 	}
 	return names
@@ -144,7 +163,7 @@ func (g *goroot) test(t *testing.T) {
 		if own[name] == "" {
 			own, log = g.run(t, name)
 		}
-		for i := 1; i < attempts && len(failed(own, name)) > 0; i++ {
+		for i := 1; i < attempts && len(g.failed(own, name)) > 0; i++ {
 			t.Logf("%s failed, which may be for want of time: once more", name)
 			own, log = g.run(t, name)
 		}
@@ -153,7 +172,7 @@ func (g *goroot) test(t *testing.T) {
 				results[sub] = r
 			}
 		}
-		if bad := failed(own, name); len(bad) > 0 {
+		if bad := g.failed(own, name); len(bad) > 0 {
 			t.Errorf("%s failed: %s\n%s", name, strings.Join(bad, ", "), excerpt(log, name))
 		}
 	}
@@ -172,10 +191,10 @@ func (g *goroot) test(t *testing.T) {
 	if g.short {
 		least -= 3
 	}
-	if passed+len(exempt) < least {
+	if passed < least {
 		t.Errorf("only %d of Go's tests passed, want at least %d", passed, least)
 	}
-	for name, why := range exempt {
+	for name, why := range g.exempt {
 		switch results[name] {
 		case "PASS":
 			t.Errorf("%s passes: it no longer belongs in the list (%s)", name, why)

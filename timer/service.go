@@ -75,6 +75,7 @@ type Service struct {
 type engine struct {
 	group  *shard.Group
 	forAll bool // the default service's, which is never closed
+	naps   naps
 }
 
 // place says where a timer lives, and what it is. Timers refer to a place of
@@ -162,13 +163,17 @@ func (s *Service) WithSlack(slack time.Duration) *Service {
 // starting or resetting one, or sleeping, panics. Close returns an error if the
 // service is closed already, and for the default service, which it leaves alone.
 //
-// In a synctest bubble a blocked Sleep returns when the bubble's clock says so.
+// A Sleep in a synctest bubble returns early if Close is called in that bubble;
+// called elsewhere, Close leaves it to the bubble's clock.
 func (s *Service) Close() error {
 	if s.e.forAll {
 		return errors.New("timer: the default service cannot be closed")
 	}
 	if !s.e.group.Close() {
 		return errors.New("timer: service already closed")
+	}
+	if _, inBubble := s.e.group.Now(); inBubble {
+		s.e.naps.end()
 	}
 	return nil
 }

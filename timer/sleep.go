@@ -26,7 +26,8 @@ func (s *Service) Sleep(d time.Duration) {
 	sl := sleepers.Get().(*sleeper)
 	st := shard.Timer{Kind: shard.Sleep, Target: sl}
 	if _, _, ok := s.start(&st, d, "Sleep"); !ok {
-		time.Sleep(d)
+		sleepers.Put(sl)
+		s.e.naps.sleep(d)
 		return
 	}
 	<-sl.wake

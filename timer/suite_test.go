@@ -62,14 +62,16 @@ func mustNew(t testing.TB, o *timer.Options) *timer.Service {
 	return s
 }
 
-// lacks is what no engine of detent has, and no package but the runtime's own
-// can have.
+// lacks is what no engine of detent has.
 func lacks() map[suite.Capability]string {
-	return map[suite.Capability]string{
+	l := map[suite.Capability]string{
 		suite.SyncChannels: "C has a buffer of one, which Stop and Reset empty: " +
 			"only the runtime can send at the moment somebody receives",
-		suite.DroppedUndue: "the engine looks whether a ticker's channel is still in use when it ticks",
 	}
+	if portable {
+		l[suite.Dropped] = "a weak reference to a channel needs package unsafe, which the portable build does without"
+	}
+	return l
 }
 
 // functions is the package's functions as an engine.

@@ -15,17 +15,19 @@ type Ticker struct {
 }
 
 // ticker is what the engine knows of a Ticker. It does not keep the channel
-// alive: once nobody else has the channel, the next tick ends the ticker.
+// alive: once nobody else has the channel, the collector ends the ticker.
 type ticker struct {
-	at     *place // constant
-	handle shard.Handle
+	at     *place       // constant
+	handle shard.Handle // guarded by the lock of at.shard
 	c      rt.WeakChan[time.Time]
 }
 
 // NewTicker returns a new [Ticker] with a channel that will receive the current
 // time after each tick. The period of the ticks is d. Ticks keep to the schedule
 // of the first: one that comes late does not move the next. The ticker drops
-// ticks for a receiver that is slow. NewTicker panics if d is not greater than
+// ticks for a receiver that is slow. A ticker whose channel nobody refers to any
+// more is collected, stopped or not; in a portable build it has to be stopped.
+// NewTicker panics if d is not greater than
 // zero.
 func (s *Service) NewTicker(d time.Duration) *Ticker { return s.newTicker(d, "NewTicker") }
 
@@ -58,6 +60,7 @@ func (s *Service) newTicker(d time.Duration, op string) *Ticker {
 		// The ticker may tick already: Fire uses neither of these.
 		t.at = &s.chans[sh.Index]
 		t.handle = h
+		rt.OnCollected(c, (*ticker).stop, t)
 	}
 	return &Ticker{C: c, t: t}
 }
@@ -97,6 +100,14 @@ func (t *Ticker) Stop() {
 	at.shard.StopLocked(t.t.handle)
 	t.drain()
 	at.shard.Unlock()
+}
+
+// stop ends a ticker whose channel has been collected.
+func (t *ticker) stop() {
+	sh := t.at.shard
+	sh.Lock()
+	sh.StopLocked(t.handle)
+	sh.Unlock()
 }
 
 // Reset stops the ticker and sets its period to d. The next tick will come after

@@ -149,18 +149,15 @@ func (t *Timer) Reset(d time.Duration) bool {
 	st.Kind, st.Target = at.kind, t.fire
 	sh := at.shard
 	sh.Lock()
-	h, pending, ok := sh.ResetLocked(shard.Handle(t.handle), &st, now)
-	if ok {
-		if !pending {
-			atomic.StoreUint64(&t.handle, uint64(h))
-		}
-		if st.Kind == shard.Send {
-			pending = t.drain() || pending
-		}
+	old := shard.Handle(t.handle)
+	received := at.kind != shard.Send || !t.drain()
+	h, pending, ok := sh.ResetLocked(old, &st, now)
+	if h != old {
+		atomic.StoreUint64(&t.handle, uint64(h))
 	}
 	sh.EndReset(&st)
 	if !ok {
 		closedPanic("Reset")
 	}
-	return pending
+	return pending || !received
 }

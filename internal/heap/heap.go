@@ -1,17 +1,23 @@
-// Package heap is a 4-ary min-heap of timers over the nodes of a slab, in order
-// of exact deadline: for the few timers that must be precise.
+// Package heap is a 4-ary min-heap of timers over the nodes of a slab, to the
+// nanosecond: for the few timers that must be precise.
+//
+// A timer has a deadline, before which it must not fire, and a limit a little
+// later, at which it should at the latest. The heap is ordered by limit, so the
+// first limit is when somebody has to wake up; and whoever does fires all at the
+// top whose deadlines have passed. (Linux's hrtimers have such a range too.)
 //
 // # Structure
 //
-// The heap is an array of 16-byte entries, each a deadline and a node's index.
+// The heap is an array of 16-byte entries, each a limit, its distance from the
+// deadline, and a node's index.
 // The root stands at place 3, and the children of place p at 4p-8 to 4p-5: four
 // siblings begin at a multiple of four and share a cache line, so a step down
 // looks at one line, and there are half as many steps as in a binary heap.
-// Deadlines stand in the array, not in the nodes, so ordering touches no node
-// but those that move. Each node knows its place (Node.Next), which makes
+// Limits stand in the array, not in the nodes, so ordering touches no node but
+// those that move. Each node knows its place (Node.Next), which makes
 // removal O(log n).
 //
-// Insert and remove cost up to log4(n) moves; a deadline later than its parent's,
+// Insert and remove cost up to log4(n) moves; a limit later than its parent's,
 // the usual one, costs none to insert.
 //
 // The array is made of blocks, so that growing to millions never copies it:
@@ -38,8 +44,9 @@ const (
 )
 
 type entry struct {
-	deadline int64
-	index    uint32
+	limit int64
+	slack uint32 // limit - deadline
+	index uint32
 }
 
 // Heap holds timers ordered by deadline. Use [New] to make one.
@@ -60,21 +67,22 @@ func (h *Heap) at(p int) *entry { return &h.blocks[p>>blockBits][p&blockMask] }
 // end is the place after the last one in use.
 func (h *Heap) end() int { return h.n + root }
 
-// Insert files node n, at index i of the slab, under the deadline.
-func (h *Heap) Insert(i uint32, n *slab.Node, deadline int64) {
+// Insert files node n, at index i of the slab, under the limit, which lies slack
+// after the timer's deadline.
+func (h *Heap) Insert(i uint32, n *slab.Node, limit int64, slack uint32) {
 	n.Where = Where
 	if h.end()>>blockBits == len(h.blocks) {
 		h.blocks = append(h.blocks, new([blockSize]entry))
 	}
 	h.n++
-	h.up(h.end()-1, entry{deadline, i})
+	h.up(h.end()-1, entry{limit, slack, i})
 }
 
-// Min returns the earliest deadline that a timer is filed under, and the index
-// of its node. The heap must not be empty.
-func (h *Heap) Min() (deadline int64, i uint32) {
+// Min returns the earliest limit, and the deadline and the index of the node
+// that is filed under it. The heap must not be empty.
+func (h *Heap) Min() (limit, deadline int64, i uint32) {
 	e := h.at(root)
-	return e.deadline, e.index
+	return e.limit, e.limit - int64(e.slack), e.index
 }
 
 // Remove takes node n, whose Where must be [Where], out of the heap.
@@ -101,7 +109,7 @@ func (h *Heap) up(p int, x entry) bool {
 	for p > root {
 		parent := p>>2 + 2
 		e := *h.at(parent)
-		if e.deadline <= x.deadline {
+		if e.limit <= x.limit {
 			break
 		}
 		h.set(p, e)
@@ -124,11 +132,11 @@ func (h *Heap) down(p int, x entry) {
 		at := c & blockMask
 		least := at
 		for j := at + 1; j < at+k; j++ {
-			if block[j].deadline < block[least].deadline {
+			if block[j].limit < block[least].limit {
 				least = j
 			}
 		}
-		if block[least].deadline >= x.deadline {
+		if block[least].limit >= x.limit {
 			break
 		}
 		h.set(p, block[least])

@@ -3,6 +3,7 @@
 package rt
 
 import (
+	"runtime"
 	"unsafe"
 	"weak"
 )
@@ -18,6 +19,12 @@ type WeakChan[T any] struct{ p weak.Pointer[byte] }
 // collector out of it.
 func MakeWeakChan[T any](c chan T) WeakChan[T] {
 	return WeakChan[T]{weak.Make(*(**byte)(unsafe.Pointer(&c)))}
+}
+
+// OnCollected arranges for f(arg) to be called, on a goroutine of the runtime's,
+// some time after c has been collected. arg must not lead to c.
+func OnCollected[T, A any](c chan T, f func(A), arg A) {
+	runtime.AddCleanup(*(**byte)(unsafe.Pointer(&c)), f, arg)
 }
 
 // Value returns the channel, or nil if it has been collected. It may wait for

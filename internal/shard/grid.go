@@ -7,45 +7,64 @@ import (
 	"github.com/detent-go/detent/internal/slab"
 )
 
-// TickShift is the binary logarithm of the wheel's tick in nanoseconds: 2^19 ns,
-// 0.524 ms. With half of it a burst of timers wakes the shard twice as often;
-// with twice of it a timer of a second fires later than package time's would.
-const TickShift = 19
+// TickShift is the binary logarithm of the wheel's tick in nanoseconds: 2^16 ns,
+// 65.5 us. The wheel does not tick, so a fine tick costs nothing while timers
+// with the same slack share a coarser grid; it lets timers of 67 ms and more
+// into the wheel by their automatic slack.
+const TickShift = 16
 
 const tick = int64(1) << TickShift
 
-// Exact is the grid of a timer that is filed in the heap.
-const Exact = uint8(math.MaxUint8)
+// A grid says how much later than its deadline a timer may fire. Up to
+// heapGrid it is the binary logarithm of a number of ticks: the timer is filed
+// in the wheel, under a multiple of that number. From heapGrid on the timer is
+// filed in the heap, and may be 2^(grid-heapGrid) nanoseconds late; one with
+// the grid Exact may not be late at all.
+const (
+	heapGrid = uint8(128)
+	Exact    = uint8(math.MaxUint8)
+)
 
 // urgentGrid is the coarsest grid whose timers are armed with the timerfd too:
-// 4 ticks, 2 ms. To coarser ones the millisecond that the backstop may be late
-// matters less than the system call.
-const urgentGrid = 2
+// 2^5 ticks, 2 ms. To coarser ones the millisecond that the backstop may be
+// late matters less than the system call.
+const urgentGrid = 5
+
+// autoGridMost is how much of its slack an automatic grid takes at once, if
+// there is as much: 2^20 ns, 1.05 ms. With it a timer fires about as late as
+// package time's would, which waits in whole milliseconds, and wakes the process
+// about as often.
+const autoGridMost = int64(1) << 20
 
 // Grid returns the grid of a timer that may be slack nanoseconds late: the
-// binary logarithm of the greatest power of two of ticks that fits into the
-// slack, or Exact where not even one tick does. The timer's tick is rounded up
-// to a multiple of that power: timers of the same grid share wake-ups.
+// greatest power of two that fits. Timers of the same grid share wake-ups.
 func Grid(slack int64) uint8 {
-	if slack < tick {
+	switch {
+	case slack <= 0:
 		return Exact
+	case slack < tick:
+		return heapGrid + uint8(bits.Len64(uint64(slack))-1)
+	default:
+		return uint8(bits.Len64(uint64(slack)) - 1 - TickShift)
 	}
-	return uint8(bits.Len64(uint64(slack)) - 1 - TickShift)
 }
 
 // AutoGrid returns the grid of a timer of the given duration with automatic
-// slack, which is a thousandth (1/1024) of the duration. Of that slack the grid
-// takes an eighth, but no less than a tick: enough for a timer of ten minutes
+// slack, which is a thousandth (1/1024) of the duration. Of that the grid takes
+// an eighth, or autoGridMost if that is more: enough for a timer of ten minutes
 // to share its wake-up with a thousand others of its kind, and still no later
 // than a timer of package time would be.
 func AutoGrid(d int64) uint8 {
-	if d>>10 < tick {
-		return Exact
-	}
-	if d>>13 < tick {
+	return Grid(max(d>>13, min(d>>10, autoGridMost)))
+}
+
+// heapSlack returns by how many nanoseconds a timer with a grid of the heap may
+// be late.
+func heapSlack(grid uint8) uint32 {
+	if grid == Exact {
 		return 0
 	}
-	return uint8(bits.Len64(uint64(d>>13)) - 1 - TickShift)
+	return 1 << (grid - heapGrid)
 }
 
 // maxTick is the last tick that begins within an int64 of nanoseconds. A
@@ -53,22 +72,32 @@ func AutoGrid(d int64) uint8 {
 const maxTick = math.MaxInt64 >> TickShift
 
 // tickOf returns the tick, a multiple of 2^grid, at whose beginning the
-// deadline, which is not negative, has passed. grid is not Exact.
+// deadline, which is not negative, has passed. The grid is one of the wheel's.
 func tickOf(deadline int64, grid uint8) int64 {
 	return min(((deadline-1)>>(TickShift+grid)+1)<<grid, maxTick)
+}
+
+// limitOf returns when a timer with the deadline and grid should fire at the
+// latest: what it is filed under.
+func limitOf(deadline int64, grid uint8) int64 {
+	if grid >= heapGrid {
+		return saturate(deadline, int64(heapSlack(grid)))
+	}
+	return tickOf(deadline, grid) << TickShift
 }
 
 // fileLocked files node i by its Deadline and Grid, and returns the time that
 // the shard has to be woken at for it, and whether precisely so. Either no
 // handle to the node is known yet, or the caller holds the node lock.
 func (s *Shard) fileLocked(i uint32, n *slab.Node, now int64) (at int64, precise bool) {
-	if n.Grid == Exact {
+	at = limitOf(n.Deadline, n.Grid)
+	if n.Grid >= heapGrid {
 		n.Tick = 0
-		s.heap.Insert(i, n, n.Deadline)
-		return n.Deadline, true
+		s.heap.Insert(i, n, at, uint32(at-n.Deadline))
+		return at, true
 	}
-	n.Tick = tickOf(n.Deadline, n.Grid)
+	n.Tick = at >> TickShift
 	urgent := n.Grid <= urgentGrid
 	s.wheel.Insert(i, n, now>>TickShift, urgent)
-	return n.Tick << TickShift, urgent
+	return at, urgent
 }

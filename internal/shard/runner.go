@@ -8,8 +8,16 @@ import (
 
 const (
 	// watchInterval is how long a runner may be in one callback before it is
-	// written off, and how often that is looked at, in nanoseconds.
+	// written off, in nanoseconds. That is looked at within one interval after;
+	// or, where callbacks have all been short for a while, within calmDelay,
+	// since moving the backstop is not free.
 	watchInterval = int64(time.Millisecond)
+
+	// shortCall is what a callback may take to be called by the waker's own
+	// goroutine, in nanoseconds, and afterLong how many shorter ones have to
+	// follow a longer one until the waker calls them itself again.
+	shortCall = int64(50 * time.Microsecond)
+	afterLong = 256
 
 	// maxWave bounds how many runners are started at once.
 	maxWave = 1024
@@ -21,6 +29,7 @@ type runner struct {
 	calling bool  // inside a callback
 	since   int64 // when the callback began
 	lost    bool  // written off, and not in Shard.runners any more
+	reader  bool  // the goroutine is the timerfd's reader
 }
 
 func (s *Shard) addRunnerLocked() *runner {
@@ -48,6 +57,10 @@ func (s *Shard) runnersWantedLocked(now int64, watch bool) int {
 		case now-r.since >= watchInterval:
 			r.lost = true
 			lost++
+			s.long = afterLong
+			if r.reader {
+				s.precise.Replace()
+			}
 		}
 		return r.lost
 	})

@@ -5,7 +5,8 @@
 //
 // A timer has a deadline and a slack. Its slack, turned into a grid (see
 // [Grid]), decides where it is filed: in the wheel where it may be a tick late
-// or more, in the heap where it may not. A timer stays with the shard of the P
+// or more, in the heap where it may not. Either way it has a limit, the deadline
+// and at most the slack, which is when it should fire at the latest. A timer stays with the shard of the P
 // that started it.
 //
 // Timers that are due stay where they are filed until somebody fires them, one
@@ -17,16 +18,20 @@
 //
 //   - Waker goroutines (the timerfd's reader and the backstop's calls, see
 //     package waker) do what is quick and cannot block: waking sleepers, sending
-//     on channels, ticking. They leave users' callbacks alone.
-//   - Runners call the callbacks, one after another, each runner in a goroutine
-//     of its own, for as long as callbacks are due. Most of the time there is
-//     none; a burst has one for each P at most.
+//     on channels, ticking.
+//   - Runners call the callbacks, one after another, for as long as callbacks are
+//     due. Most of the time there is none; a burst has one for each P at most. A
+//     waker becomes a runner itself while the shard's callbacks have been short;
+//     otherwise, and for more than one, it starts goroutines. (To start a
+//     goroutine makes the runtime wake another thread, which costs more than
+//     all else that a wake-up does.)
 //   - A runner that has been in one callback for longer than [watchInterval] is
 //     written off: it does not count any more, and goes away when its callback
 //     returns. Others take its place: one at first, and twice as many every time
 //     that all of them are found blocked, so n blocked callbacks hold up the
-//     next one for about log2(n) intervals. The backstop is armed for that check
-//     whenever callbacks are waiting.
+//     next one for about log2(n) intervals, and calmDelay before. The backstop is armed for that check
+//     whenever a runner is in a callback. If the runner was the timerfd's reader,
+//     there is a new reader.
 //
 // # Never early, never lost
 //
@@ -47,9 +52,9 @@
 // connections. It changes the node's deadline and grid under the node lock
 // alone, and leaves the node filed where it is. Whoever finds the node due there
 // finds its deadline still to come, and files it anew. The condition for it is
-// that the node is not filed after its new place: for the wheel that its tick is
-// not after the new one, which package slab lets the holder of the node lock
-// read; for the heap that the deadline does not move to earlier.
+// that the node is not filed after its new limit. In the wheel the node's tick tells,
+// which package slab lets the holder of the node lock read; in the heap it is
+// enough that the limit does not move to earlier.
 //
 // # Ground rules
 //
@@ -125,9 +130,11 @@ type Shard struct {
 	// The times that the wakers are armed for, or never.
 	armedPrecise  int64
 	armedBackstop int64
+	busy          int // wakes of the timerfd's reader to go until it is trusted to be in time
 
 	runners []*runner // those not written off
 	wave    int       // how many runners the last round of all-blocked started
+	long    int       // short callbacks to go until the waker calls them itself
 
 	stopped, reset, fired, wakeups, started uint64
 	lateness                                hist.Hist

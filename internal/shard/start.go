@@ -24,11 +24,28 @@ func (g *Group) Start(t *Timer, now int64) (*Shard, Handle, bool) {
 	return s, h, ok
 }
 
+// soon is the distance of a deadline, in nanoseconds, within which the clock is
+// read again when a timer is started: it may have passed, and a timer that is due
+// is fired without a wake-up, which takes a hundred times as long.
+const soon = 1000
+
 // startLocked starts a timer on this shard, and returns false if the shard is
-// closed. The caller calls endStart instead of Unlock.
+// closed. A Send or Sleep that is due is fired at once, and its handle is 0. The
+// caller calls endStart instead of Unlock.
 func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
 	if s.closed || s.nodes.Full() && !s.reserveLocked() {
 		return 0, false
+	}
+	if t.Deadline-now < soon {
+		now = s.group.clock()
+	}
+	due := t.Deadline <= now
+	if due && (t.Kind == Send || t.Kind == Sleep) {
+		s.started++
+		s.fired++
+		s.lateness.Record(now - t.Deadline)
+		t.Target.Fire(s, 0)
+		return 0, true
 	}
 	i, n := s.nodes.Alloc()
 	n.Deadline, n.Grid, n.Kind = t.Deadline, t.Grid, uint8(t.Kind)
@@ -38,8 +55,20 @@ func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
 	}
 	s.started++
 	at, precise := s.fileLocked(i, n, now)
-	s.armForLocked(at, precise, now)
+	if due && t.Kind == Call && !s.group.inline {
+		s.callLocked(now)
+	} else {
+		s.armForLocked(at, precise, now)
+	}
 	return s.nodes.Handle(i), true
+}
+
+// callLocked sees to a callback that is due already, without a wake-up: there
+// is a runner who comes to it, or one is started.
+func (s *Shard) callLocked(now int64) {
+	for range s.runnersWantedLocked(now, false) {
+		go s.run(s.addRunnerLocked())
+	}
 }
 
 // RestartLocked ends timer h, pending or not, and starts t in its place under a
@@ -50,12 +79,20 @@ func (s *Shard) RestartLocked(h Handle, t *Timer, now int64) (Handle, bool) {
 	if s.closed {
 		return 0, false
 	}
-	if s.StopLocked(h) {
-		s.stopped--
-		s.started--
-		s.reset++
-	}
+	s.endForReset(h)
 	return s.startLocked(t, now)
+}
+
+// endForReset ends timer h, which is about to be started anew, so that the two
+// count as a reset. It returns false if h is not pending.
+func (s *Shard) endForReset(h Handle) bool {
+	if !s.StopLocked(h) {
+		return false
+	}
+	s.stopped--
+	s.started--
+	s.reset++
+	return true
 }
 
 // EndReset is Unlock after ResetLocked or RestartLocked with t.
@@ -64,7 +101,7 @@ func (s *Shard) EndReset(t *Timer) { s.endStart(t) }
 // endStart releases the lock, and makes the timerfd if the timer that has been
 // started is the first that wants one.
 func (s *Shard) endStart(t *Timer) {
-	need := s.precise == nil && !s.starting && (t.Grid == Exact || t.Grid <= urgentGrid) && !s.closed
+	need := s.precise == nil && !s.starting && (t.Grid >= heapGrid || t.Grid <= urgentGrid) && !s.closed
 	if need {
 		s.starting = true
 	}
@@ -132,27 +169,27 @@ func (s *Shard) Push(h Handle, deadline int64, grid uint8) bool {
 // pushable reports whether node n, whose lock the caller holds, is filed no
 // later than the new deadline and grid ask for.
 func pushable(n *slab.Node, deadline int64, grid uint8) bool {
-	switch {
-	case n.Tick == 0: // filed in the heap, under this deadline or an earlier one
-		return deadline >= n.Deadline
-	case grid == Exact:
-		return deadline>>TickShift >= n.Tick
-	default:
-		return tickOf(deadline, grid) >= n.Tick
+	limit := limitOf(deadline, grid)
+	if n.Tick == 0 {
+		// In the heap, under the limit that the node has now or an earlier one.
+		return limit >= limitOf(n.Deadline, n.Grid)
 	}
+	return limit>>TickShift >= n.Tick
 }
 
-// ResetLocked makes timer h due at t.Deadline, and returns true; or, if h is not
-// pending, starts t anew and returns its handle and false. The lock is held by
+// ResetLocked makes timer h due at t.Deadline, and returns its handle, which may
+// be another one, and true; or, if h is not pending, starts t anew and returns
+// its handle and false. The lock is held by
 // the caller, who calls [Shard.EndReset] instead of Unlock. ok is false if the shard is
 // closed.
 func (s *Shard) ResetLocked(h Handle, t *Timer, now int64) (_ Handle, pending, ok bool) {
 	if s.closed {
 		return 0, false, false
 	}
-	if !s.nodes.Current(h) {
+	if !s.nodes.Current(h) || t.Deadline-now < soon {
+		pending = s.endForReset(h)
 		h, ok = s.startLocked(t, now)
-		return h, false, ok
+		return h, pending, ok
 	}
 	i := h.Index()
 	n := s.nodes.Node(i)

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"slices"
 	"time"
 
 	"github.com/detent-go/detent/internal/slab"
@@ -9,14 +10,28 @@ import (
 )
 
 const (
-	// backstopDelay is how long after a precise deadline the backstop is armed,
-	// in nanoseconds: more than an idle machine takes to wake the timerfd's
-	// reader, which then pushes the backstop on, and little beside what a busy
-	// scheduler takes to get to either.
-	backstopDelay = int64(50 * time.Microsecond)
+	// While the timerfd's reader comes in time, the backstop is armed for at
+	// most calmDelay after a precise deadline, and pushed on long before it
+	// fires. Arming it closer would cost another thread's wake-up each time
+	// that it moves to earlier, since the runtime then has some thread look at
+	// its timers. Once the reader has been late, or the backstop has had to do
+	// its work, the Go scheduler is busy, and the backstop is armed tightDelay
+	// after each precise deadline; until the reader has been in time for
+	// calmAfter wakes in a row. In nanoseconds.
+	calmDelay  = int64(10 * time.Millisecond)
+	tightDelay = int64(50 * time.Microsecond)
+	calmAfter  = 64
+
+	// inTime is how late the reader may come and count as in time, in
+	// nanoseconds.
+	inTime = int64(2 * time.Millisecond)
 
 	// batch is how many timers are fired under one hold of the lock.
 	batch = 64
+
+	// rounds is how often a waker goes over what is due before it leaves the
+	// rest to the next wake-up.
+	rounds = 8
 
 	// moreCost is what filing a portion of timers again counts for in a batch.
 	moreCost = 32
@@ -47,7 +62,7 @@ func (s *Shard) armForLocked(at int64, precise bool, now int64) {
 			s.armedPrecise = at
 			s.precise.Arm(at)
 		}
-		at = saturate(at, backstopDelay)
+		at = saturate(at, s.backstopDelay())
 	}
 	if at < s.armedBackstop {
 		s.armBackstopLocked(at, now)
@@ -66,25 +81,48 @@ func (s *Shard) armBackstopLocked(at, now int64) {
 	}
 }
 
-// armLocked arms the wakers for the earliest thing to do. Where callbacks are
-// due already it arms the backstop to look after the runners.
+func (s *Shard) backstopDelay() int64 {
+	if s.busy > 0 {
+		return tightDelay
+	}
+	return calmDelay
+}
+
+// judge takes note of by how much the timerfd's reader is late; a negative value
+// is that of a wake-up without an expiry, and says nothing.
+func (s *Shard) judge(late int64) {
+	switch {
+	case late > inTime:
+		s.busy = calmAfter
+	case late >= 0 && s.busy > 0:
+		s.busy--
+	}
+}
+
+// armLocked arms the wakers for the earliest thing to do. Where a runner is at
+// work, or is to be, it arms the backstop to look after it.
 func (s *Shard) armLocked(now int64) {
 	if s.closed {
 		return
 	}
 	at, backstop := s.nextLocked()
-	if min(at, backstop) <= now {
-		if by := now + watchInterval; by < s.armedBackstop {
-			s.armBackstopLocked(by, now)
+	if len(s.runners) > 0 {
+		// What is due already, a runner at work will come to by itself.
+		if at <= now {
+			at = never
 		}
-		return
+		if backstop <= now {
+			backstop = never
+		}
+		backstop = min(backstop, now+s.watchLocked())
 	}
 	if at < s.armedPrecise && s.precise != nil {
 		s.armedPrecise = at
 		s.precise.Arm(at)
 	}
-	if backstop < s.armedBackstop || s.armedBackstop < min(at, backstop) {
-		// It is armed too late, or too early to find anything due.
+	// The backstop may be armed too late. Or too early to find anything due:
+	// then it is moved, in good time, or just left to fire if that is far off.
+	if backstop < s.armedBackstop || s.armedBackstop < min(at, backstop) && s.armedBackstop < now+calmDelay/2 {
 		s.armBackstopLocked(backstop, now)
 	}
 }
@@ -94,7 +132,7 @@ func (s *Shard) armLocked(now int64) {
 func (s *Shard) nextLocked() (precise, backstop int64) {
 	precise, backstop = never, never
 	if s.heap.Len() > 0 {
-		precise, _ = s.heap.Min()
+		precise, _, _ = s.heap.Min()
 	}
 	if t, urgent, ok := s.wheel.Next(); ok {
 		if at := t << TickShift; urgent {
@@ -106,7 +144,7 @@ func (s *Shard) nextLocked() (precise, backstop int64) {
 	if s.precise == nil {
 		return precise, min(precise, backstop)
 	}
-	return precise, min(saturate(precise, backstopDelay), backstop)
+	return precise, min(saturate(precise, s.backstopDelay()), backstop)
 }
 
 // saturate returns t+d, or never where that overflows. Neither is negative.
@@ -127,17 +165,30 @@ func (s *Shard) woken(precise bool) {
 	}
 	s.wakeups++
 	if precise {
+		s.judge(s.group.clock() - s.armedPrecise)
 		s.armedPrecise = never
 	} else {
 		s.armedBackstop = never
+		if s.group.clock()-s.armedPrecise > tightDelay {
+			s.judge(never) // The reader should have been here.
+		}
 	}
 	calls := s.drainLocked(nil)
 	now := s.group.clock()
+	for n := 0; n < rounds && !calls && !s.closed; n++ {
+		// What is due again already would only make the wakers fire at once.
+		if at, backstop := s.nextLocked(); min(at, backstop) > now {
+			break
+		}
+		calls = s.drainLocked(nil)
+		now = s.group.clock()
+	}
 	var self *runner
 	if calls && !s.closed {
 		n := s.runnersWantedLocked(now, !precise)
-		if n > 0 && !precise {
+		if n > 0 && (!precise || s.long == 0) {
 			self = s.addRunnerLocked()
+			self.reader = precise
 			n--
 		}
 		for range n {
@@ -151,29 +202,35 @@ func (s *Shard) woken(precise bool) {
 	}
 }
 
-// drainLocked fires what is due until nothing is. As runner r it calls
-// callbacks too; as a waker, with r nil, it stops in front of the first one and
-// returns true, unless callbacks are inline. It releases the lock now and then,
-// and returns with it held.
+// drainLocked fires what is due. As runner r it calls callbacks too, and goes on
+// until nothing is due; as a waker, with r nil, it fires what is due when it is
+// called, stops in front of the first callback and returns true, unless
+// callbacks are inline. It releases the lock now and then, and returns with it
+// held.
+//
+// What is due is decided by one reading of the clock for a pass over all of it:
+// timers that start themselves again at once, like a ticker of a nanosecond, do
+// not keep others from their turn.
 func (s *Shard) drainLocked(r *runner) (calls bool) {
 	now := s.group.clock()
-	fresh := true // nothing has been fired since the clock was read
+	pass, passed := now, 0
 	for budget := batch; !s.closed; {
 		if budget <= 0 {
 			s.breathe()
-			now, fresh, budget = s.group.clock(), true, batch
+			now, budget = s.group.clock(), batch
 			continue
 		}
-		i, more := s.dueLocked(now)
+		i, more := s.dueLocked(pass)
 		if more {
 			budget -= moreCost
 			continue
 		}
 		if i == 0 {
-			if fresh {
+			if r == nil || passed == 0 {
 				return false
 			}
-			now, fresh = s.group.clock(), true
+			now = s.group.clock()
+			pass, passed = now, 0
 			continue
 		}
 		n := s.nodes.Node(i)
@@ -181,7 +238,7 @@ func (s *Shard) drainLocked(r *runner) (calls bool) {
 			return true
 		}
 		budget--
-		fresh = false
+		passed++
 		if t, h, k := s.takeLocked(i, n, now); t != nil {
 			if k == Send || k == Sleep {
 				t.Fire(s, h)
@@ -191,7 +248,11 @@ func (s *Shard) drainLocked(r *runner) (calls bool) {
 			if r != nil && r.lost {
 				return false // Others have taken over.
 			}
-			now, fresh, budget = s.group.clock(), true, batch
+			began := now
+			now, budget = s.group.clock(), batch
+			if k == Call {
+				s.lengthLocked(now - began)
+			}
 		}
 	}
 	return false
@@ -211,11 +272,29 @@ func (s *Shard) fireUnlocked(r *runner, t Target, h Handle, now int64) {
 	}
 }
 
+// watchLocked returns the time after which to look after the runners.
+func (s *Shard) watchLocked() int64 {
+	if s.long > 0 {
+		return watchInterval
+	}
+	return calmDelay
+}
+
+// lengthLocked takes note of how long a callback took.
+func (s *Shard) lengthLocked(ns int64) {
+	switch {
+	case ns > shortCall:
+		s.long = afterLong
+	case s.long > 0:
+		s.long--
+	}
+}
+
 // dueLocked returns the index of a timer that is filed as due, the heap's
 // first, or 0. It returns true for more if it has to be called again to tell.
 func (s *Shard) dueLocked(now int64) (i uint32, more bool) {
 	if s.heap.Len() > 0 {
-		if at, i := s.heap.Min(); at <= now {
+		if _, deadline, i := s.heap.Min(); deadline <= now {
 			return i, false
 		}
 	}
@@ -256,6 +335,11 @@ func (s *Shard) close() {
 	s.closed = true
 	precise := s.precise
 	s.armBackstopLocked(never, 0)
+	if precise != nil && (s.group.inline || slices.ContainsFunc(s.runners, func(r *runner) bool { return r.reader })) {
+		// The reader may be in a callback, even the one that closes the group:
+		// it is not waited for.
+		precise.Replace()
+	}
 	var sleepers []Target
 	keep := func(i uint32, n *slab.Node) {
 		if Kind(n.Kind) == Sleep {
@@ -272,9 +356,6 @@ func (s *Shard) close() {
 	}
 	if precise != nil {
 		precise.Close()
-		if !s.group.inline {
-			// Inline, this may be a callback on the very goroutine.
-			precise.Wait()
-		}
+		precise.Wait()
 	}
 }

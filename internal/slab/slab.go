@@ -210,7 +210,8 @@ func (s *Slab) Grow(ch *Chunk) int {
 	c := &s.info[at]
 	*c = chunkInfo{gen: c.gen, listed: c.listed}
 	if at == 0 {
-		c.fresh = 1 // index 0 means none
+		c.fresh = 1                     // Index 0 means none,
+		ch.nodes[0].word.Store(wordGen) // and the zero Handle is never current.
 	}
 	s.chunks[at] = ch
 	s.publish(at, ch)
@@ -242,7 +243,8 @@ func (s *Slab) list(c uint32) {
 	}
 }
 
-// Alloc allocates a node and returns its index. The slab must not be Full. The
+// Alloc allocates a node and returns its index. Full must have returned false
+// since the last Alloc or Grow. The
 // node's fields are as its last user left them; its generation is new.
 func (s *Slab) Alloc() (uint32, *Node) {
 	c := &s.info[s.cur]

@@ -43,6 +43,10 @@ type Precise struct {
 	// deadline is never armed early.
 	offset int64
 	done   chan struct{} // closed when the goroutine has ended
+
+	// turn is the number of times that Replace has been called. A goroutine
+	// that is not of the current turn ends.
+	turn atomic.Int64
 }
 
 const never = math.MaxInt64
@@ -72,23 +76,25 @@ func NewPrecise(wake func()) (*Precise, error) {
 	}
 	p := &Precise{f: f, raw: raw, wake: wake, fd: fd, offset: offset(), done: make(chan struct{})}
 	p.armed.Store(never)
-	go p.wait()
+	go p.wait(0)
 	return p, nil
 }
 
-// wait calls wake after every expiry until the file is closed. Should wake end
-// the goroutine (runtime.Goexit in a callback that runs inline), another one
-// takes over.
-func (p *Precise) wait() {
+// wait calls wake after every expiry until the file is closed, or another
+// goroutine has taken its turn. Should wake end the goroutine (runtime.Goexit in
+// a callback), another one takes over.
+func (p *Precise) wait(turn int64) {
 	closed := false
 	defer func() {
-		if closed {
+		switch {
+		case p.turn.Load() != turn:
+		case closed:
 			close(p.done)
-		} else {
-			go p.wait()
+		default:
+			go p.wait(turn)
 		}
 	}()
-	for {
+	for p.turn.Load() == turn {
 		waited := false
 		err := p.raw.Read(func(uintptr) bool {
 			if waited {
@@ -121,6 +127,13 @@ func (p *Precise) Arm(at int64) {
 	// tell the scheduler that it enters the kernel (it does not wait there), as
 	// is needed in a pinned goroutine.
 	_ = unix.TimerfdSettime(p.fd, unix.TFD_TIMER_ABSTIME, &spec, nil)
+}
+
+// Replace has another goroutine wait for the file, because the present one is
+// held up in wake, or may be. That one ends when wake returns, or at Close. The holder of the shard lock
+// calls it, and not after Close.
+func (p *Precise) Replace() {
+	go p.wait(p.turn.Add(1))
 }
 
 // Close closes the file. The goroutine ends; Wait waits for that.

@@ -18,6 +18,9 @@ func NewPrecise(func()) (*Precise, error) {
 // Arm is never called.
 func (*Precise) Arm(int64) {}
 
+// Replace is never called.
+func (*Precise) Replace() {}
+
 // Close is never called.
 func (*Precise) Close() {}
 

@@ -4,17 +4,17 @@
 // # Structure
 //
 // Time is counted in ticks. There are [Levels] levels of 64 slots; a slot of
-// level l spans 64^l ticks. With a tick of 2^19 ns, as package shard uses it:
+// level l spans 64^l ticks. With a tick of 2^16 ns, as package shard uses it:
 //
 //	level   a slot spans   the level reaches
-//	0       0.524 ms       33.6 ms
-//	1       33.6 ms        2.15 s
-//	2       2.15 s         2.29 min
-//	3       2.29 min       2.44 h
-//	4       2.44 h         6.5 days
-//	5       6.5 days       1.14 years
-//	6       1.14 years     73 years
-//	7       73 years       more than an int64 of nanoseconds
+//	0       65.5 us        4.19 ms
+//	1       4.19 ms        268 ms
+//	2       268 ms         17.2 s
+//	3       17.2 s         18.3 min
+//	4       18.3 min       19.5 h
+//	5       19.5 h         52 days
+//	6       52 days        9.1 years
+//	7       9.1 years      585 years, more than an int64 of nanoseconds
 //
 // The wheel stands at tick cur. A timer's level is the highest base-64 digit in
 // which its tick differs from cur, and its slot is that digit. So a slot of a
@@ -58,7 +58,7 @@ const (
 	slots     = 1 << digitBits
 	slotMask  = slots - 1
 
-	// Levels is the number of levels: with a tick of 2^19 ns or more, all
+	// Levels is the number of levels: with a tick of 2^15 ns or more, all
 	// ticks of an int64 of nanoseconds are within reach.
 	Levels = 8
 
@@ -74,7 +74,7 @@ const (
 
 	// movesPerTick is how many timers the wheel expects to move in the time of
 	// one tick, when it works out how early to begin with a slot.
-	movesPerTick = 4096
+	movesPerTick = 512
 )
 
 // slot is a circular list of nodes in order of filing.

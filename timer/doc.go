@@ -1,0 +1,91 @@
+// Package timer is package time's timers, tickers and sleeps for programs that
+// need more of them: millions at once, at a cost that does not grow with their
+// number, or precise to the kernel's own timers, chosen for each timer.
+//
+// # What it promises
+//
+//   - Package time's names, signatures and behaviour. Replace time.AfterFunc by
+//     timer.AfterFunc and nothing else changes; the differences are listed below.
+//   - Never early: no timer fires before its duration has passed on the monotonic
+//     clock (CLOCK_MONOTONIC on Linux).
+//   - Nothing lost: a timer that is not stopped fires exactly once for each start,
+//     and Stop returns true exactly when it will not.
+//   - Precise sleeps: timer.Sleep(50*time.Microsecond) on an idle Linux machine
+//     returns some tens of microseconds late, where time.Sleep is a whole
+//     millisecond late. No thread waits for a sleeper.
+//   - Flat cost: starting, stopping and pushing back a timer costs about the same
+//     with ten million pending as with none, with one small allocation (the
+//     *Timer), and never waits for a scan of the others.
+//   - A callback that blocks, or ends its goroutine, delays no other timer by more
+//     than about a millisecond, or log2(n) milliseconds where n of them block at
+//     the same time.
+//   - It does not tick: with no timer due, nothing runs.
+//
+// # Slack
+//
+// Every timer has a slack: how much later than its deadline it may fire for the
+// engine's sake. Unless told otherwise it is a thousandth of the duration, as
+// Linux allows itself for select(2), of which at most an eighth is used on
+// purpose. So a sleep of 50 microseconds is precise, and a timeout of a minute is
+// cheap. [Service.WithSlack] and [Options] set it:
+//
+//	precise := timer.Default().WithSlack(0)
+//	precise.AfterFunc(100*time.Millisecond, frame)
+//
+//	relaxed := timer.Default().WithSlack(time.Second)
+//	relaxed.AfterFunc(time.Minute, expire)
+//
+// Precision is paid for: each exact deadline is a wake-up of its own, and a
+// system call to ask for it. A program that starts twenty thousand exact timers a
+// second spends more on them than it would with package time, which fires them
+// in batches of a millisecond.
+//
+// # Services
+//
+// The functions of the package use one [Service], which starts when it is first
+// used. [New] makes others, with options, statistics and an end of their own.
+//
+// # When to stay with package time
+//
+// A program with some hundreds of timers, none of them below a millisecond, gains
+// nothing here. Package time is also right where timers must work under a
+// scheduler of one's own making, or where the collection of unreferenced timers
+// matters: see below.
+//
+// # What differs from package time
+//
+//   - The channel of a Timer or Ticker has a buffer of one. Stop and Reset empty
+//     it under the lock that sends, so no stale value is ever received; but len(C)
+//     and cap(C) are not 0, which only the runtime can arrange.
+//   - A Timer made by [NewTimer] or [After] that nobody refers to any more is kept
+//     until it fires or is stopped, as in Go before 1.23. A Ticker is collected.
+//   - Callbacks run as if each in its own goroutine, but several may run on one
+//     goroutine after another. A callback that calls runtime.LockOSThread must
+//     unlock before it returns; one that sets goroutine labels leaves them behind.
+//   - The message of a panic begins with "timer:" where package time's begins
+//     with "time:". A nil callback panics in AfterFunc rather than later.
+//   - The GODEBUG setting asynctimerchan has no effect.
+//
+// # Testing
+//
+// Inside a testing/synctest bubble, everything works on the bubble's fake time: a
+// timer made there is one of package time underneath, does not use the engine
+// and is not counted in [Stats]. A Timer or Ticker made outside a bubble can be
+// stopped inside, but not reset.
+//
+// # Caveats
+//
+// CLOCK_MONOTONIC does not count while the system is suspended: a timer of ten
+// minutes fires ten minutes of wakefulness later. A virtual machine that is
+// paused, a container that has used up its CPU quota, or a program whose Ps are
+// all busy fires timers late; see [Stats].Lateness. While every P is busy, timers
+// wait for the Go scheduler as package time's do.
+//
+// # Systems
+//
+// On Linux the engine is woken by a timerfd in the Go netpoller, with a timer of
+// package time behind it. On other systems, and with the build tag
+// detent_portable, which also avoids linkname, unsafe and system calls of its
+// own, it is woken by package time's timers alone: all guarantees hold, and a
+// timer is as precise as package time's.
+package timer
