@@ -18,15 +18,16 @@
 //     *Timer), and never waits for a scan of the others.
 //   - A callback that blocks, or ends its goroutine, delays no other timer by more
 //     than about a millisecond, or log2(n) milliseconds where n of them block at
-//     the same time.
+//     the same time; the first to do so after a long run of short ones may delay
+//     those of the same P by 10 ms.
 //   - It does not tick: with no timer due, nothing runs.
 //
 // # Slack
 //
 // Every timer has a slack: how much later than its deadline it may fire for the
 // engine's sake. Unless told otherwise it is a thousandth of the duration, as
-// Linux allows itself for select(2), of which at most an eighth is used on
-// purpose. So a sleep of 50 microseconds is precise, and a timeout of a minute is
+// Linux allows itself for select(2), of which no more than a millisecond or an
+// eighth is used on purpose. So a sleep of 50 microseconds is precise, and a timeout of a minute is
 // cheap. [Service.WithSlack] and [Options] set it:
 //
 //	precise := timer.Default().WithSlack(0)

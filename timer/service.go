@@ -20,15 +20,16 @@ type CallbackMode int
 const (
 	// Concurrent callbacks run as if each in its own goroutine: one that
 	// blocks delays no other by more than about a millisecond, or log2(n)
-	// milliseconds where n of them block at once. This is the default. It
-	// costs a goroutine for each burst of callbacks, not for each callback.
+	// milliseconds where n of them block at once; or by 10 ms where all before
+	// it have been short. This is the default. It costs a goroutine for each
+	// burst of long callbacks, not for each callback.
 	Concurrent CallbackMode = iota
 
 	// Inline callbacks run one after another on the goroutine that wakes for
-	// the timers of a P. This saves the start of a goroutine for a burst,
-	// about 0.3 microseconds; but a callback that blocks or takes long holds
-	// up the other timers of its P, sleepers and channels too. It is for
-	// callbacks that take microseconds.
+	// the timers of a P, and nothing looks after them: a callback that blocks
+	// or takes long holds up the other timers of its P, sleepers and channels
+	// too. It is for callbacks that take microseconds, and saves keeping
+	// account of them.
 	Inline
 )
 
@@ -36,8 +37,8 @@ const (
 type Options struct {
 	// Slack is how much later than its deadline a timer may fire for the
 	// service's sake, on top of what the machine is late: timers that may
-	// fire together share a wake-up, and those that may be half a
-	// millisecond late or more cost the same however many there are.
+	// fire together share a wake-up, and those that may be 66 microseconds
+	// late or more cost the same however many there are.
 	//
 	// The default, nil, is automatic: a thousandth of each timer's duration.
 	// A pointer to 0 makes every timer exact: it then costs up to a system

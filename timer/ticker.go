@@ -74,11 +74,11 @@ func (t *ticker) Fire(sh *shard.Shard, h shard.Handle) {
 		sh.Stop(h)
 		return
 	}
-	now := time.Now()
 	sh.Lock()
 	if sh.CurrentLocked(h) {
+		// The time is read under the lock: ticks are sent in order.
 		select {
-		case c <- now:
+		case c <- time.Now():
 		default:
 		}
 	}

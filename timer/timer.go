@@ -18,14 +18,8 @@ type Timer struct {
 	// lock of at.shard held, and read without it.
 	handle uint64
 	// fire is the callback, or what sends on C.
-	fire callback
+	fire func()
 }
-
-// callback is the target of a Timer.
-type callback func()
-
-// Fire calls the callback.
-func (f callback) Fire(*shard.Shard, shard.Handle) { f() }
 
 // AfterFunc waits for the duration to elapse and then calls f as if in its own
 // goroutine, or as [Options].Callbacks says. It returns a [Timer] that can be
@@ -61,7 +55,7 @@ func (s *Service) newTimer(d time.Duration, op string) *Timer {
 
 // startTimer starts a new timer. places is s.funcs or s.chans.
 func (s *Service) startTimer(t *Timer, places []place, kind shard.Kind, d time.Duration, op string) {
-	st := shard.Timer{Kind: kind, Target: t.fire}
+	st := shard.Timer{Kind: kind, Func: t.fire}
 	sh, h, ok := s.start(&st, d, op)
 	if !ok {
 		t.at = &place{svc: s, bubble: newBubbled(s.e, t.C, t.fire, d, 0)}
@@ -146,7 +140,7 @@ func (t *Timer) Reset(d time.Duration) bool {
 	if at.shard.Push(shard.Handle(atomic.LoadUint64(&t.handle)), st.Deadline, st.Grid) {
 		return true
 	}
-	st.Kind, st.Target = at.kind, t.fire
+	st.Kind, st.Func = at.kind, t.fire
 	sh := at.shard
 	sh.Lock()
 	old := shard.Handle(t.handle)

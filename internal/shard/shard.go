@@ -64,8 +64,8 @@
 //     Allocation of large memory happens outside of it.
 //   - Fields of Shard below mu are guarded by mu, except where noted.
 //   - Nobody holds two shard locks.
-//   - [Target.Fire] of a Send or Sleep timer is called under the shard lock, and
-//     must not block; of a Call or Tick timer without it.
+//   - The function or [Target] of a Send or Sleep timer is called under the shard
+//     lock, and must not block; that of a Call or Tick timer without it.
 package shard
 
 import (
@@ -85,17 +85,18 @@ import (
 type Kind uint8
 
 const (
-	Call  Kind = iota // call Fire on a runner, or on the waker where callbacks are inline
-	Send              // call Fire under the shard lock
+	Call  Kind = iota // fire on a runner, or on the waker where callbacks are inline
+	Send              // fire under the shard lock
 	Sleep             // as Send, and also when the shard is closed
-	Tick              // call Fire without the lock, file again a period later
+	Tick              // fire without the lock, file again a period later
 )
 
-// Target is what a timer acts on. Types that are a single pointer, func or
-// channel need no allocation to become one.
+// Target is what a timer acts on that has more to it than a function. Types that
+// are a single pointer or channel need no allocation to become one.
 type Target interface {
-	// Fire is called when timer h of shard s is due; see [Kind] for how. For
-	// a Sleep of a shard that has been closed, h is 0.
+	// Fire is called when timer h of shard s is due; see [Kind] for how. h is 0
+	// for a timer that was due when it was started, and for
+	// a Sleep of a shard that is closed.
 	Fire(s *Shard, h Handle)
 }
 
@@ -104,9 +105,6 @@ type Handle = slab.Handle
 
 // never is the time of nothing armed or pending.
 const never = math.MaxInt64
-
-type targets = [slab.ChunkSize]Target
-type periods = [slab.ChunkSize]int64
 
 // Shard is the timers of one P. See the package's ground rules.
 type Shard struct {
@@ -118,9 +116,8 @@ type Shard struct {
 	starting bool // the timerfd is being made, or could not be made
 
 	// nodes has rules of its own for access without mu: see package slab.
-	nodes   slab.Slab
-	targets []*targets // parallel to the chunks of nodes
-	periods []*periods // the same; nil for a chunk that never had a Tick
+	nodes    slab.Slab
+	payloads []payload // parallel to the chunks of nodes
 
 	wheel *wheel.Wheel
 	heap  *heap.Heap
@@ -180,16 +177,12 @@ func (s *Shard) breathe() {
 	s.Lock()
 }
 
-func (s *Shard) target(i uint32) *Target {
-	return &s.targets[i/slab.ChunkSize][i%slab.ChunkSize]
-}
-
 // reserveLocked makes room for one more node, and returns false if the shard is
 // closed. It releases the lock while it allocates.
 func (s *Shard) reserveLocked() bool {
 	for s.nodes.Full() {
 		s.Unlock()
-		ch, t := new(slab.Chunk), new(targets)
+		ch := new(slab.Chunk)
 		s.Lock()
 		if s.closed {
 			return false
@@ -197,30 +190,18 @@ func (s *Shard) reserveLocked() bool {
 		if !s.nodes.Full() {
 			break // Someone else has grown the slab; ch becomes garbage.
 		}
-		at := s.nodes.Grow(ch)
-		if at == len(s.targets) {
-			s.targets = append(s.targets, nil)
-			s.periods = append(s.periods, nil)
+		if at := s.nodes.Grow(ch); at == len(s.payloads) {
+			s.payloads = append(s.payloads, payload{})
 		}
-		s.targets[at] = t
 	}
 	return true
 }
 
-// setPeriodLocked notes the period of node i.
-func (s *Shard) setPeriodLocked(i uint32, period int64) {
-	at := i / slab.ChunkSize
-	if s.periods[at] == nil {
-		s.periods[at] = new(periods)
-	}
-	s.periods[at][i%slab.ChunkSize] = period
-}
-
 // freeLocked returns node i, in no container and with its generation ended.
 func (s *Shard) freeLocked(i uint32, n *slab.Node) {
-	*s.target(i) = nil
+	s.clearLocked(i)
 	if at := s.nodes.Free(i, n); at >= 0 {
-		s.targets[at], s.periods[at] = nil, nil
+		s.payloads[at] = payload{}
 	}
 }
 

@@ -10,8 +10,9 @@ type Timer struct {
 	Deadline int64 // rt.Now time; not negative
 	Grid     uint8
 	Kind     Kind
-	Target   Target
-	Period   int64 // nanoseconds, for a Tick; greater than 0
+	Func     func() // what is called when the timer is due,
+	Target   Target // if there is no Func; a Tick has a Target
+	Period   int64  // nanoseconds, for a Tick; greater than 0
 }
 
 // Start starts a timer on the shard of the caller's P, and returns the shard.
@@ -44,15 +45,12 @@ func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
 		s.started++
 		s.fired++
 		s.lateness.Record(now - t.Deadline)
-		t.Target.Fire(s, 0)
+		action{t.Func, t.Target}.fire(s, 0)
 		return 0, true
 	}
 	i, n := s.nodes.Alloc()
 	n.Deadline, n.Grid, n.Kind = t.Deadline, t.Grid, uint8(t.Kind)
-	*s.target(i) = t.Target
-	if t.Kind == Tick {
-		s.setPeriodLocked(i, t.Period)
-	}
+	s.setLocked(i, t)
 	s.started++
 	at, precise := s.fileLocked(i, n, now)
 	if due && t.Kind == Call && !s.group.inline {

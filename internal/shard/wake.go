@@ -239,12 +239,12 @@ func (s *Shard) drainLocked(r *runner) (calls bool) {
 		}
 		budget--
 		passed++
-		if t, h, k := s.takeLocked(i, n, now); t != nil {
+		if a, h, k, ok := s.takeLocked(i, n, now); ok {
 			if k == Send || k == Sleep {
-				t.Fire(s, h)
+				a.fire(s, h)
 				continue
 			}
-			s.fireUnlocked(r, t, h, now)
+			s.fireUnlocked(r, a, h, now)
 			if r != nil && r.lost {
 				return false // Others have taken over.
 			}
@@ -258,14 +258,14 @@ func (s *Shard) drainLocked(r *runner) (calls bool) {
 	return false
 }
 
-// fireUnlocked releases the lock while the target is fired.
-func (s *Shard) fireUnlocked(r *runner, t Target, h Handle, now int64) {
+// fireUnlocked releases the lock while a timer is fired.
+func (s *Shard) fireUnlocked(r *runner, a action, h Handle, now int64) {
 	s.armLocked(now)
 	if r != nil {
 		r.calling, r.since = true, now
 	}
 	s.Unlock()
-	t.Fire(s, h)
+	a.fire(s, h)
 	s.Lock()
 	if r != nil {
 		r.calling = false
@@ -303,30 +303,30 @@ func (s *Shard) dueLocked(now int64) (i uint32, more bool) {
 }
 
 // takeLocked takes node i, which is filed as due, out of its container, and
-// returns its target to be fired. A timer whose deadline has been pushed back is
-// filed anew, and nil is returned.
-func (s *Shard) takeLocked(i uint32, n *slab.Node, now int64) (t Target, h Handle, k Kind) {
+// returns what it does, to be fired. A timer whose deadline has been pushed back is
+// filed anew, and ok is false.
+func (s *Shard) takeLocked(i uint32, n *slab.Node, now int64) (a action, h Handle, k Kind, ok bool) {
 	s.removeLocked(i, n)
 	n.Lock()
 	if n.Deadline > now {
 		s.fileLocked(i, n, now)
 		n.Unlock()
-		return nil, 0, 0
+		return action{}, 0, 0, false
 	}
 	s.fired++
 	s.lateness.Record(now - n.Deadline)
-	t, h, k = *s.target(i), s.nodes.Handle(i), Kind(n.Kind)
+	a, h, k = s.actionLocked(i), s.nodes.Handle(i), Kind(n.Kind)
 	if k == Tick {
 		// The next tick that has not passed, on the ticker's own schedule.
-		period := s.periods[i/slab.ChunkSize][i%slab.ChunkSize]
+		period := s.payloads[i/slab.ChunkSize].periods[i%slab.ChunkSize]
 		n.Deadline = saturate(n.Deadline, saturate((now-n.Deadline)/period*period, period))
 		s.fileLocked(i, n, now)
 		n.Unlock()
-		return t, h, k
+		return a, h, k, true
 	}
 	n.EndLocked()
 	s.freeLocked(i, n)
-	return t, h, k
+	return a, h, k, true
 }
 
 // close ends the shard.
@@ -340,19 +340,19 @@ func (s *Shard) close() {
 		// it is not waited for.
 		precise.Replace()
 	}
-	var sleepers []Target
+	var sleepers []action
 	keep := func(i uint32, n *slab.Node) {
 		if Kind(n.Kind) == Sleep {
-			sleepers = append(sleepers, *s.target(i))
+			sleepers = append(sleepers, s.actionLocked(i))
 		}
 	}
 	s.heap.Each(keep)
 	s.wheel.Each(keep)
 	s.nodes.Clear()
-	s.targets, s.periods, s.heap, s.wheel = nil, nil, nil, nil
+	s.payloads, s.heap, s.wheel = nil, nil, nil
 	s.Unlock()
-	for _, t := range sleepers {
-		t.Fire(s, 0)
+	for _, a := range sleepers {
+		a.fire(s, 0)
 	}
 	if precise != nil {
 		precise.Close()

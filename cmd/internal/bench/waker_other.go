@@ -1,0 +1,13 @@
+//go:build !linux || detent_portable
+
+package bench
+
+import "runtime"
+
+// portableReason says why detent has no timerfd to be woken by.
+func portableReason() string {
+	if runtime.GOOS != "linux" {
+		return runtime.GOOS + " has no timerfd"
+	}
+	return "built with -tags detent_portable"
+}
