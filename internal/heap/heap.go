@@ -14,7 +14,7 @@
 // siblings begin at a multiple of four and share a cache line, so a step down
 // looks at one line, and there are half as many steps as in a binary heap.
 // Limits stand in the array, not in the nodes, so ordering touches no node but
-// those that move. Each node knows its place (Node.Next), which makes
+// those that move. Each node knows its place (Node.Pos), which makes
 // removal O(log n).
 //
 // Insert and remove cost up to log4(n) moves; a limit later than its parent's,
@@ -89,7 +89,7 @@ func (h *Heap) Min() (limit, deadline int64, i uint32) {
 func (h *Heap) Remove(n *slab.Node) {
 	n.Where = 0
 	h.n--
-	p, last := int(n.Next), h.end()
+	p, last := int(n.Pos), h.end()
 	if p != last {
 		if moved := *h.at(last); !h.up(p, moved) {
 			h.down(p, moved)
@@ -147,7 +147,7 @@ func (h *Heap) down(p int, x entry) {
 
 func (h *Heap) set(p int, x entry) {
 	*h.at(p) = x
-	h.s.Node(x.index).Next = uint32(p)
+	h.s.Node(x.index).Pos = uint32(p)
 }
 
 // Each calls f for every node in the heap, in no particular order. f must not

@@ -125,8 +125,8 @@ func (b *bench) checkInvariants() {
 			b.t.Fatalf("place %d: node %d is not in the heap, or twice", p, e.index)
 		case filed != limits{e.limit, e.slack}:
 			b.t.Fatalf("place %d: %+v, want %+v", p, *e, filed)
-		case n.Next != uint32(p) || n.Where != Where:
-			b.t.Fatalf("place %d: node %d says place %d, Where %d", p, e.index, n.Next, n.Where)
+		case n.Pos != uint32(p) || n.Where != Where:
+			b.t.Fatalf("place %d: node %d says place %d, Where %d", p, e.index, n.Pos, n.Where)
 		}
 		seen[e.index] = true
 		for c := 4*p - 8; c < min(4*p-4, b.h.end()); c++ {

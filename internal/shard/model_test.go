@@ -27,6 +27,7 @@ type record struct {
 	inHeap bool
 	filed  int64
 	lo, hi int64
+	turn   int // world.turn when it was filed
 
 	// loose says that the timer was pushed at a moment at which the model does
 	// not know whether the engine had just come to it, and filed it anew: in a
@@ -38,6 +39,7 @@ type record struct {
 // file notes that the engine files the timer at the given time.
 func (r *record) file(now int64) {
 	r.loose = false
+	r.turn = r.w.turn
 	r.inHeap = r.grid >= heapGrid
 	r.filed = limit(r.deadline, r.grid)
 	r.hi = max(r.filed, now)
@@ -48,16 +50,17 @@ func (r *record) file(now int64) {
 }
 
 // known brings r up to what the engine must have done by now, and reports
-// whether the model knows where the timer is filed. inside says that a callback
-// of this very instant is running.
-func (r *record) known(now int64, inside bool) bool {
-	past := r.hi < now || r.hi == now && !inside
+// whether the model knows where the timer is filed. It does not while a callback
+// runs, of timers that the engine comes to at the same instant.
+func (r *record) known() bool {
+	w, now := r.w, r.w.now()
+	idle := !w.inside && r.turn == w.turn // no Advance since it was filed
 	switch {
 	case r.loose:
 		return false
-	case r.deadline <= r.lo || now < r.lo:
+	case r.deadline <= r.lo || now < r.lo || idle:
 		return true // It would fire, or the engine has not come to it.
-	case past && r.deadline > r.hi:
+	case r.deadline > r.hi && (r.hi < now || r.hi == now && !w.inside):
 		r.file(r.hi)
 		return true
 	default:
@@ -158,7 +161,7 @@ func (w *world) checkAll() {
 	}
 	next, some := w.g.Next()
 	for _, r := range w.live {
-		r.known(now, false)
+		r.known()
 		_, hi := r.bounds()
 		if !nodes[r.s][r.h.Index()] || !r.s.nodes.Current(r.h) {
 			w.t.Fatalf("timer %d is pending, and in no place", r.id)

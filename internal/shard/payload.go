@@ -45,6 +45,19 @@ func (s *Shard) actionLocked(i uint32) action {
 	return action{t: p.targets[at]}
 }
 
+// loadLocked loads what is about to be needed into the cache: the processor
+// does so at the same time for all of them, if it need not wait for one before it
+// comes to the next.
+func (s *Shard) loadLocked(nodes []uint32) {
+	found := 0
+	for _, i := range nodes {
+		if p := &s.payloads[i/slab.ChunkSize]; p.funcs != nil && p.funcs[i%slab.ChunkSize] != nil {
+			found++
+		}
+	}
+	s.loaded = found
+}
+
 // clearLocked lets go of what node i does.
 func (s *Shard) clearLocked(i uint32) {
 	p, at := &s.payloads[i/slab.ChunkSize], i%slab.ChunkSize

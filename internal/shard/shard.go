@@ -118,6 +118,7 @@ type Shard struct {
 	// nodes has rules of its own for access without mu: see package slab.
 	nodes    slab.Slab
 	payloads []payload // parallel to the chunks of nodes
+	loaded   int       // keeps the loads of loadLocked from being optimized away
 
 	wheel *wheel.Wheel
 	heap  *heap.Heap
@@ -205,11 +206,11 @@ func (s *Shard) freeLocked(i uint32, n *slab.Node) {
 	}
 }
 
-// removeLocked takes node i out of its container.
-func (s *Shard) removeLocked(i uint32, n *slab.Node) {
+// removeLocked takes node n out of its container.
+func (s *Shard) removeLocked(n *slab.Node) {
 	if n.Where == heap.Where {
 		s.heap.Remove(n)
 	} else {
-		s.wheel.Remove(i, n)
+		s.wheel.Remove(n)
 	}
 }

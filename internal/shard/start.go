@@ -127,7 +127,7 @@ func (s *Shard) StopLocked(h Handle) bool {
 	if n == nil {
 		return false
 	}
-	s.removeLocked(h.Index(), n)
+	s.removeLocked(n)
 	s.freeLocked(h.Index(), n)
 	s.stopped++
 	return true
@@ -191,7 +191,7 @@ func (s *Shard) ResetLocked(h Handle, t *Timer, now int64) (_ Handle, pending, o
 	}
 	i := h.Index()
 	n := s.nodes.Node(i)
-	s.removeLocked(i, n)
+	s.removeLocked(n)
 	n.Lock()
 	n.Deadline, n.Grid = t.Deadline, t.Grid
 	at, precise := s.fileLocked(i, n, now)

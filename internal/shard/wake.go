@@ -299,6 +299,9 @@ func (s *Shard) dueLocked(now int64) (i uint32, more bool) {
 		}
 	}
 	i, state := s.wheel.Due(now >> TickShift)
+	if state == wheel.Due && len(s.wheel.Ahead) > 0 {
+		s.loadLocked(s.wheel.Ahead)
+	}
 	return i, state == wheel.More
 }
 
@@ -306,7 +309,7 @@ func (s *Shard) dueLocked(now int64) (i uint32, more bool) {
 // returns what it does, to be fired. A timer whose deadline has been pushed back is
 // filed anew, and ok is false.
 func (s *Shard) takeLocked(i uint32, n *slab.Node, now int64) (a action, h Handle, k Kind, ok bool) {
-	s.removeLocked(i, n)
+	s.removeLocked(n)
 	n.Lock()
 	if n.Deadline > now {
 		s.fileLocked(i, n, now)

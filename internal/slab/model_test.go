@@ -95,7 +95,7 @@ func checkChunk(t testing.TB, s *Slab, at uint32, live, retired map[uint32]bool)
 	t.Helper()
 	c := &s.info[at]
 	free := map[uint32]bool{}
-	for i := c.free; i != 0; i = s.Node(i).Next {
+	for i := c.free; i != 0; i = s.Node(i).Pos {
 		switch {
 		case i/ChunkSize != at || i%ChunkSize >= c.fresh:
 			t.Fatalf("chunk %d: node %d is on the free list; fresh is %d", at, i, c.fresh)

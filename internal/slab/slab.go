@@ -73,7 +73,9 @@ type Node struct {
 	// never lies after the tick that Deadline and Grid give.
 	Tick int64 // shard and node lock
 
-	Next, Prev uint32 // shard lock; links in a wheel slot; Next is the position in the heap
+	// Pos and Off are the node's place in its container: see wheel and heap.
+	// Pos links free nodes.
+	Pos, Off uint32 // shard lock
 
 	word atomic.Uint32 // generation, and the node lock
 
@@ -93,7 +95,7 @@ type Chunk struct {
 
 // chunkInfo is what the slab knows of the chunk at one place. Shard lock.
 type chunkInfo struct {
-	free    uint32 // first node of the free list, linked by Next; 0: none
+	free    uint32 // first node of the free list, linked by Pos; 0: none
 	fresh   uint32 // nodes from here on have never been allocated
 	used    uint32 // allocated or retired nodes
 	gen     uint32 // the word that a fresh node starts with
@@ -257,7 +259,7 @@ func (s *Slab) Alloc() (uint32, *Node) {
 	if c.free != 0 {
 		i := c.free
 		n := &ch.nodes[i&chunkMask]
-		c.free = n.Next
+		c.free = n.Pos
 		return i, n
 	}
 	i := s.cur<<chunkBits | c.fresh
@@ -302,7 +304,7 @@ func (s *Slab) Free(i uint32, n *Node) (dropped int) {
 	if w < wordGen {
 		return -1 // The generations are used up: the node is retired, and stays used.
 	}
-	n.Next = c.free
+	n.Pos = c.free
 	c.free = i
 	c.used--
 	c.gen = max(c.gen, w)

@@ -61,14 +61,15 @@ func checkInvariants(t testing.TB, w *Wheel, live map[uint32]pending) {
 		for d := range w.levels[l] {
 			sl := &w.levels[l][d]
 			bit := uint64(1) << d
-			if (sl.n == 0) != (sl.head == 0) || (sl.n != 0) != (w.occupied[l]&bit != 0) {
-				t.Fatalf("slot %d.%d: %d nodes, head %d, occupied %v", l, d, sl.n, sl.head, w.occupied[l]&bit != 0)
+			if (sl.n != 0) != (w.occupied[l]&bit != 0) {
+				t.Fatalf("slot %d.%d: %d nodes, occupied %v", l, d, sl.n, w.occupied[l]&bit != 0)
 			}
 			if w.urgent[l]&bit != 0 && sl.n == 0 {
 				t.Fatalf("slot %d.%d is urgent and empty", l, d)
 			}
-			i := sl.head
+			num, off := sl.first, uint32(sl.from)
 			for range sl.n {
+				i := w.blocks.at(num).nodes[off]
 				n := w.s.Node(i)
 				p, ok := live[i]
 				switch {
@@ -78,8 +79,8 @@ func checkInvariants(t testing.TB, w *Wheel, live map[uint32]pending) {
 					t.Fatalf("node %d has tick %d, want %d", i, n.Tick, p.tick)
 				case n.Where != uint16(FirstWhere+l*slots+d):
 					t.Fatalf("node %d is in slot %d.%d, its Where says %d", i, l, d, n.Where)
-				case w.s.Node(n.Next).Prev != i || w.s.Node(n.Prev).Next != i:
-					t.Fatalf("slot %d.%d: the links around node %d are broken", l, d, i)
+				case n.Pos != num || n.Off != off:
+					t.Fatalf("slot %d.%d: node %d is at %d.%d, and believes to be at %d.%d", l, d, i, num, off, n.Pos, n.Off)
 				case p.urgent && w.urgent[l]&bit == 0:
 					t.Fatalf("slot %d.%d holds urgent node %d, and is not urgent", l, d, i)
 				case l > 0 && sl.min > n.Tick:
@@ -87,10 +88,16 @@ func checkInvariants(t testing.TB, w *Wheel, live map[uint32]pending) {
 				}
 				checkPlace(t, w, i, n, l, d)
 				seen++
-				i = n.Next
+				if off++; off == blockLen && num != sl.last {
+					next := w.blocks.at(num).next
+					if w.blocks.at(next).prev != num {
+						t.Fatalf("slot %d.%d: block %d follows block %d, but does not link back", l, d, next, num)
+					}
+					num, off = next, 0
+				}
 			}
-			if i != sl.head {
-				t.Fatalf("slot %d.%d: after its %d nodes the list does not close", l, d, sl.n)
+			if sl.n > 0 && (num != sl.last || off != uint32(sl.to)) {
+				t.Fatalf("slot %d.%d: its %d nodes end at %d.%d, want %d.%d", l, d, sl.n, num, off, sl.last, sl.to)
 			}
 		}
 	}
@@ -147,7 +154,7 @@ func (b *bench) insert(tick int64) uint32 { return b.insertAt(tick, b.now, false
 
 func (b *bench) remove(i uint32) {
 	n := b.s.Node(i)
-	b.w.Remove(i, n)
+	b.w.Remove(n)
 	if n.Where != 0 {
 		b.t.Fatalf("Where of removed node %d is %d", i, n.Where)
 	}

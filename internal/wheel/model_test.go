@@ -123,7 +123,7 @@ func (r *run) due(now int64) {
 			at := r.find(i)
 			if tick := now + 1 + how; how&7 == 7 && tick <= MaxTick { // pushed back: filed anew
 				n := r.s.Node(i)
-				r.w.Remove(i, n)
+				r.w.Remove(n)
 				n.Tick = tick
 				r.w.Insert(i, n, now, false)
 				r.live[i] = pending{tick, false}

@@ -69,19 +69,22 @@ const (
 	// and levels count up from there.
 	FirstWhere = 2
 
-	// portion is the number of timers that one step of entering a slot moves.
-	portion = 64
+	// portion is the number of timers that one step of entering a slot moves,
+	// at most.
+	portion = blockLen
+
+	// lookahead is how many due timers are loaded at once.
+	lookahead = 16
 
 	// movesPerTick is how many timers the wheel expects to move in the time of
 	// one tick, when it works out how early to begin with a slot.
 	movesPerTick = 512
 )
 
-// slot is a circular list of nodes in order of filing.
+// slot is the timers of one digit.
 type slot struct {
-	min  int64  // not after the earliest tick in the slot
-	head uint32 // the first node; 0: empty
-	n    uint32 // number of nodes
+	min int64 // not after the earliest tick in the slot
+	bag
 }
 
 // Wheel holds timers filed by tick. Use [New] to make one.
@@ -97,6 +100,14 @@ type Wheel struct {
 	occupied [Levels]uint64 // a bit for each slot that is not empty
 	urgent   [Levels]uint64 // a bit for each slot with a timer filed as urgent
 	levels   [Levels][slots]slot
+
+	blocks blocks
+	loaded int64 // keeps the loads of ahead from being optimized away
+
+	// Ahead is set by Due now and then: the indices of timers that the next
+	// calls will return, unless others get in between. The owner may load what
+	// it keeps for them, all at once.
+	Ahead []uint32
 }
 
 // New returns an empty wheel for nodes of s that stands at the given tick.
@@ -156,47 +167,32 @@ func (w *Wheel) file(i uint32, n *slab.Node, urgent bool) {
 	d := uint(t>>(digitBits*l)) & slotMask
 	sl := &w.levels[l][d]
 	n.Where = FirstWhere + uint16(l)<<digitBits + uint16(d)
-	if sl.head == 0 {
-		n.Next, n.Prev = i, i
-		sl.head = i
+	if sl.n == 0 {
 		sl.min = t
 		w.occupied[l] |= 1 << d
-	} else {
-		head := w.s.Node(sl.head)
-		n.Next, n.Prev = sl.head, head.Prev
-		w.s.Node(head.Prev).Next = i
-		head.Prev = i
-		sl.min = min(sl.min, t)
 	}
-	sl.n++
+	sl.min = min(sl.min, t)
+	w.add(&sl.bag, i, n)
 	if urgent {
 		w.urgent[l] |= 1 << d
 	}
 }
 
-// Remove takes node n, at index i, out of the wheel. n.Where must be one of the
-// wheel's.
-func (w *Wheel) Remove(i uint32, n *slab.Node) {
+// Remove takes node n out of the wheel. n.Where must be one of the wheel's.
+func (w *Wheel) Remove(n *slab.Node) {
 	w.n--
-	w.unlink(i, n)
+	w.unfile(n)
 }
 
-func (w *Wheel) unlink(i uint32, n *slab.Node) {
+func (w *Wheel) unfile(n *slab.Node) {
 	at := n.Where - FirstWhere
 	l, d := at>>digitBits, at&slotMask
 	n.Where = 0
 	sl := &w.levels[l][d]
-	sl.n--
+	w.take(&sl.bag, n)
 	if sl.n == 0 {
-		sl.head = 0
 		w.occupied[l] &^= 1 << d
 		w.urgent[l] &^= 1 << d
-		return
-	}
-	w.s.Node(n.Prev).Next = n.Next
-	w.s.Node(n.Next).Prev = n.Prev
-	if sl.head == i {
-		sl.head = n.Next
 	}
 }
 
@@ -231,8 +227,12 @@ const (
 // the caller, having let others have the lock if it likes, calls again.
 func (w *Wheel) Due(now int64) (uint32, State) {
 	for w.n > 0 {
-		if head := w.levels[0][w.digit(0)].head; head != 0 {
-			return head, Due
+		if sl := &w.levels[0][w.digit(0)]; sl.n > 0 {
+			w.Ahead = nil
+			if sl.from%lookahead == 0 {
+				w.Ahead = w.ahead(&sl.bag, lookahead)
+			}
+			return w.head(&sl.bag), Due
 		}
 		if l := w.entering(); l > 0 {
 			w.refile(l)
@@ -267,10 +267,9 @@ func (w *Wheel) refile(l int) {
 	d := w.digit(l)
 	sl := &w.levels[l][d]
 	urgent := w.urgent[l]&(1<<d) != 0
-	for range min(portion, sl.n) {
-		i := sl.head
+	for _, i := range w.ahead(&sl.bag, portion) {
 		n := w.s.Node(i)
-		w.unlink(i, n)
+		w.unfile(n)
 		w.file(i, n, urgent)
 	}
 }
@@ -305,13 +304,13 @@ func (w *Wheel) Next() (tick int64, urgent, ok bool) {
 func (w *Wheel) Each(f func(i uint32, n *slab.Node)) {
 	for l := range w.levels {
 		for d := range w.levels[l] {
-			sl := &w.levels[l][d]
-			i := sl.head
-			for range sl.n {
-				n := w.s.Node(i)
-				next := n.Next
-				f(i, n)
-				i = next
+			g := w.levels[l][d].bag
+			for range g.n {
+				i := w.head(&g)
+				f(i, w.s.Node(i))
+				if g.from++; g.from == blockLen {
+					g.first, g.from = w.blocks.at(g.first).next, 0
+				}
 			}
 		}
 	}

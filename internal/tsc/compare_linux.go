@@ -1,0 +1,180 @@
+//go:build linux && (amd64 || arm64) && !detent_portable
+
+package tsc
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// exchanges between two CPUs. The first ones warm up the caches; the best
+	// of a hundred is within a tenth of the best of many.
+	exchanges = 100
+
+	// looks is how often one side looks at a flag before it takes the other's
+	// thread to have lost its CPU, about 0.3 ms, and sleeps for as long.
+	looks = 1 << 18
+	nap   = 300 * time.Microsecond
+
+	// naps is how often it does that in one comparison before it gives up.
+	naps = 20
+)
+
+// ErrBusy says that two threads did not get to run at the same time.
+var ErrBusy = errors.New("the CPUs were busy")
+
+// CompareCPUs lets a thread on one CPU exchange messages with a thread on each
+// of the others that the process may run on, one after the other, and returns
+// what that tells of their counters, and how many other CPUs there are. Each takes
+// some 0.1 ms of both CPUs. When budget has passed, no further CPU is looked at.
+// A CPU that did not run the thread in time is not among the offsets, and ErrBusy
+// says that there is one. The CPUs of known, which is what an earlier call has
+// returned, are not looked at again.
+//
+// The threads are pinned to their CPUs; they end with the comparison.
+func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others int, err error) {
+	offsets = slices.Clone(known)
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return offsets, 0, err
+	}
+	var cpus []int
+	for cpu := 0; len(cpus) < all.Count(); cpu++ {
+		if all.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	others = len(cpus) - 1
+	if others < 1 {
+		return offsets, 0, nil
+	}
+	if runtime.GOMAXPROCS(0) < 2 {
+		return offsets, others, ErrBusy // the two threads would wait for one P
+	}
+	began := time.Now()
+	result := make(chan error)
+	go func() {
+		result <- pinned(cpus[0], func() error {
+			for i, cpu := range cpus[1:] {
+				if i > 0 && time.Since(began) > budget {
+					break
+				}
+				if slices.ContainsFunc(known, func(o Offset) bool { return o.CPU == cpu }) {
+					continue
+				}
+				o, e := compare(cpu)
+				if e != nil {
+					err = e
+					continue
+				}
+				offsets = append(offsets, o)
+			}
+			return nil
+		})
+	}()
+	if e := <-result; e != nil {
+		return offsets, others, e
+	}
+	return offsets, others, err
+}
+
+// pinned runs f on a CPU. The goroutine must end afterwards: its thread is never
+// unlocked, so that the runtime ends it rather than to use it for other
+// goroutines.
+func pinned(cpu int, f func() error) error {
+	runtime.LockOSThread()
+	var set unix.CPUSet
+	set.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return err
+	}
+	return f()
+}
+
+// A mailbox is what the two threads share. Each flag has a cache line of its own.
+type mailbox struct {
+	call   atomic.Uint64 // the number of the exchange, or stop
+	_      [56]byte
+	answer atomic.Uint64 // the same, when the answer is in here
+	_      [56]byte
+	here   atomic.Uint64 // the counter of the thread that answers
+	_      [56]byte
+}
+
+const stop = math.MaxUint64
+
+// compare exchanges messages with a CPU.
+func compare(cpu int) (Offset, error) {
+	var box mailbox
+	ready := make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := pinned(cpu, func() error {
+			ready <- nil
+			box.reply()
+			return nil
+		})
+		if err != nil {
+			ready <- err
+		}
+	}()
+	defer func() {
+		box.call.Store(stop)
+		<-done
+	}()
+	if err := <-ready; err != nil {
+		return Offset{}, err
+	}
+	o := Offset{CPU: cpu, Low: math.MinInt64, High: math.MaxInt64}
+	patience := naps
+	for i := uint64(1); i <= exchanges; i++ {
+		sent := Ordered()
+		box.call.Store(i)
+		if !await(&box.answer, i, &patience) {
+			return Offset{}, ErrBusy
+		}
+		received := Ordered()
+		o.add(sent, box.here.Load(), received)
+	}
+	return o, nil
+}
+
+// reply answers calls until it is told to stop.
+func (box *mailbox) reply() {
+	forever := math.MaxInt
+	for i := uint64(1); await(&box.call, i, &forever); i++ {
+		box.here.Store(Ordered())
+		box.answer.Store(i)
+	}
+}
+
+// await waits until a flag is i. It reports false if the flag is stop, or if it
+// has used up the naps.
+func await(flag *atomic.Uint64, i uint64, naps *int) bool {
+	for look := 1; ; look++ {
+		switch flag.Load() {
+		case i:
+			return true
+		case stop:
+			return false
+		}
+		if look%looks != 0 {
+			continue
+		}
+		if *naps--; *naps < 0 {
+			return false
+		}
+		// Of the thread, not of the goroutine: the goroutine's sleep would
+		// cost the two scheduler switches that a locked thread takes.
+		pause := unix.NsecToTimespec(int64(nap))
+		unix.Nanosleep(&pause, nil)
+	}
+}

@@ -1,0 +1,16 @@
+//go:build !linux || (!amd64 && !arm64) || detent_portable
+
+package tsc
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrBusy says that two threads did not get to run at the same time.
+var ErrBusy = errors.New("the CPUs were busy")
+
+// CompareCPUs compares nothing.
+func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others int, err error) {
+	return known, 0, errors.ErrUnsupported
+}

@@ -1,0 +1,65 @@
+package tsc
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestOffset(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		ahead int64 // of the other CPU's counter
+		apart bool
+	}{
+		{"in step", 0, false},
+		{"less than a message takes", 90, false},
+		{"more than a message takes", 110, true},
+		{"behind", -110, true},
+		{"seconds behind", -1 << 33, true},
+	} {
+		o := Offset{Low: math.MinInt64, High: math.MaxInt64}
+		for i := range uint64(20) {
+			// Each way takes 100 ticks at the least, and some messages more.
+			sent := 1<<40 + i*10_000
+			there, back := 100+i%3*50, 100+i%7*40
+			o.add(sent, uint64(int64(sent+there)+test.ahead), sent+there+back)
+		}
+		if o.Apart() != test.apart || o.Low > test.ahead || o.High < test.ahead || o.High-o.Low != 200 {
+			t.Errorf("%s: %v, apart %v", test.name, o, o.Apart())
+		}
+		if got, want := o.Largest(), max(test.ahead, -test.ahead)+100; got != want {
+			t.Errorf("%s: Largest = %d, want %d", test.name, got, want)
+		}
+	}
+}
+
+// What this machine's CPUs are found to be is the machine's affair; that the
+// comparison ends, and that it is consistent, is ours.
+func TestCompareCPUs(t *testing.T) {
+	offsets, others, err := CompareCPUs(nil, 20*time.Millisecond)
+	t.Log(offsets, others, err)
+	if !Supported {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("err = %v", err)
+		}
+		return
+	}
+	if len(offsets) > others {
+		t.Errorf("%d offsets of %d CPUs", len(offsets), others)
+	}
+	for _, o := range offsets {
+		if o.Low == math.MinInt64 || o.High == math.MaxInt64 {
+			t.Errorf("%v: no exchange took place", o)
+		}
+	}
+	if err == nil && others > 0 && len(offsets) == 0 {
+		t.Error("no CPU was looked at")
+	}
+	again, _, _ := CompareCPUs(offsets, 20*time.Millisecond)
+	if len(again) < len(offsets) || !slices.Equal(again[:len(offsets)], offsets) {
+		t.Errorf("%v, after %v", again, offsets)
+	}
+}
