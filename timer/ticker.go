@@ -19,7 +19,9 @@ type Ticker struct {
 type ticker struct {
 	at     *place       // constant
 	handle shard.Handle // guarded by the lock of at.shard
-	c      rt.WeakChan[time.Time]
+	// c is used by Fire, under the lock, while the ticker is pending: it is
+	// not collected before collected, which ends the ticker, has had the lock.
+	c rt.HiddenChan[time.Time]
 }
 
 // NewTicker returns a new [Ticker] with a channel that will receive the current
@@ -45,43 +47,28 @@ func (s *Service) newTicker(d time.Duration, op string) *Ticker {
 		panic("non-positive interval for NewTicker")
 	}
 	c := make(chan time.Time, 1)
-	t := &ticker{c: rt.MakeWeakChan(c)}
+	t := &ticker{c: rt.HideChan(c)}
 	st := shard.Timer{Kind: shard.Tick, Target: t, Period: int64(d)}
 	sh, h, ok := s.start(&st, d, op)
 	if !ok {
-		send := func() {
-			select {
-			case c <- time.Now():
-			default:
-			}
-		}
-		t.at = &place{svc: s, bubble: newBubbled(s.e, c, send, d, d)}
-	} else {
-		// The ticker may tick already: Fire uses neither of these.
-		t.at = &s.chans[sh.Index]
-		t.handle = h
-		rt.OnCollected(c, (*ticker).stop, t)
+		t.at = &place{svc: s, bubble: newBubbled(s.e, c, func() { sendTime(c) }, d, d)}
+		return &Ticker{C: c, t: t}
 	}
+	// The ticker may tick already: Fire uses neither of these.
+	t.at = &s.chans[sh.Index]
+	t.handle = h
+	rt.BeforeCollected(c, t.collected)
 	return &Ticker{C: c, t: t}
 }
 
-// Fire sends a tick. It is called without the shard's lock, since a weak
-// reference must not be followed with it, and sends under the lock, if the
-// ticker has not been stopped or reset since the tick was due.
-func (t *ticker) Fire(sh *shard.Shard, h shard.Handle) {
-	c := t.c.Value()
-	if c == nil {
-		sh.Stop(h)
-		return
-	}
+// Fire sends a tick.
+func (t *ticker) Fire(*shard.Shard, shard.Handle) { sendTime(t.c.Chan()) }
+
+// collected ends a ticker whose channel is about to be collected.
+func (t *ticker) collected() {
+	sh := t.at.shard
 	sh.Lock()
-	if sh.CurrentLocked(h) {
-		// The time is read under the lock: ticks are sent in order.
-		select {
-		case c <- time.Now():
-		default:
-		}
-	}
+	sh.StopLocked(t.handle)
 	sh.Unlock()
 }
 
@@ -100,14 +87,6 @@ func (t *Ticker) Stop() {
 	at.shard.StopLocked(t.t.handle)
 	t.drain()
 	at.shard.Unlock()
-}
-
-// stop ends a ticker whose channel has been collected.
-func (t *ticker) stop() {
-	sh := t.at.shard
-	sh.Lock()
-	sh.StopLocked(t.handle)
-	sh.Unlock()
 }
 
 // Reset stops the ticker and sets its period to d. The next tick will come after

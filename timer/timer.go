@@ -43,14 +43,17 @@ func (s *Service) After(d time.Duration) <-chan time.Time { return s.newTimer(d,
 
 func (s *Service) newTimer(d time.Duration, op string) *Timer {
 	c := make(chan time.Time, 1)
-	t := &Timer{C: c, fire: func() {
-		select {
-		case c <- time.Now():
-		default:
-		}
-	}}
+	t := &Timer{C: c, fire: func() { sendTime(c) }}
 	s.startTimer(t, s.chans, shard.Send, d, op)
 	return t
+}
+
+// sendTime sends the current time on c if there is room.
+func sendTime(c chan<- time.Time) {
+	select {
+	case c <- time.Now():
+	default:
+	}
 }
 
 // startTimer starts a new timer. places is s.funcs or s.chans.

@@ -1,6 +1,6 @@
 // Package rt is detent's door to the Go runtime: the monotonic clock as the
-// engine reads it, the pinning of a goroutine to its P, and weak references to
-// channels.
+// engine reads it, the pinning of a goroutine to its P, and references to
+// channels that the collector does not see.
 //
 // [Now] is [time.Since] of one fixed instant: CLOCK_MONOTONIC on Linux, counted
 // from the start of the process, at the cost of one vDSO call. The same call

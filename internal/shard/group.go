@@ -12,7 +12,7 @@ import (
 // Config is what a [Group] is made from.
 type Config struct {
 	Shards int  // number of shards; 0: GOMAXPROCS
-	Inline bool // Call timers fire on the waker's goroutine
+	Inline bool // a shard has one runner at most, which is one of its wakers
 
 	// Manual makes the group keep virtual time, which starts at 0 and moves
 	// only in [Group.Advance]. Nothing wakes the group by itself, and Inline

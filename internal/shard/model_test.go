@@ -136,7 +136,7 @@ func (r *record) fire() {
 	} else {
 		w.end(r)
 	}
-	if r.kind == Call || r.kind == Tick { // the others are fired under the lock
+	if r.kind == Call { // the others are fired under the lock
 		w.inside = true
 		if b := w.in.byte(); b%4 == 1 { // not for the zeros after the script's end
 			for range 1 + b/4%3 {

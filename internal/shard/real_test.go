@@ -11,7 +11,7 @@ import (
 
 // The tests here run on the real clock. They wait as long as it takes, up to
 // patience, which is only there to end a run that has failed.
-const patience = 10 * time.Second
+const patience = 60 * time.Second
 
 // target is a function as a Target.
 type target func(s *Shard, h Handle)

@@ -44,35 +44,52 @@ func (s *Shard) removeRunnerLocked(r *runner) {
 	}
 }
 
-// runnersWantedLocked returns how many runners to start, now that a callback is
-// due, and writes off those that are blocked. watch says that the backstop asks,
-// which after a burst has begun means that callbacks have been waiting for a
-// watchInterval.
-func (s *Shard) runnersWantedLocked(now int64, watch bool) int {
-	free, lost := 0, 0
+// writeOffLocked writes off the runners that are blocked, and returns their
+// number. Where callbacks are inline there is nobody to take over.
+func (s *Shard) writeOffLocked(now int64) (lost int) {
+	if len(s.runners) == 0 || s.group.inline {
+		return 0
+	}
 	s.runners = slices.DeleteFunc(s.runners, func(r *runner) bool {
-		switch {
-		case !r.calling:
-			free++ // It will look for the next callback, or has yet to begin.
-		case now-r.since >= watchInterval:
-			r.lost = true
-			lost++
-			s.long = afterLong
-			if r.reader {
-				s.precise.Replace()
-			}
+		if !r.calling || now-r.since < watchInterval {
+			return false
 		}
-		return r.lost
+		r.lost = true
+		lost++
+		if r.reader {
+			s.precise.Replace()
+		}
+		return true
 	})
-	procs := runtime.GOMAXPROCS(0)
-	switch n := len(s.runners); {
+	if lost > 0 {
+		s.long = afterLong
+	}
+	return lost
+}
+
+// runnersWantedLocked returns how many runners to start, now that a callback is
+// due and so many have been written off. watch says that the backstop asks,
+// which after a burst has begun means that callbacks have been waiting for a
+// while.
+func (s *Shard) runnersWantedLocked(lost int, watch bool) int {
+	n := len(s.runners)
+	if s.group.inline {
+		return max(1-n, 0)
+	}
+	free := 0
+	for _, r := range s.runners {
+		if !r.calling {
+			free++ // It will look for the next callback, or has yet to begin.
+		}
+	}
+	switch {
 	case n == 0 && lost > 0:
 		s.wave = min(2*s.wave, maxWave)
 		return s.wave
 	case n == 0:
 		s.wave = 1
 		return 1
-	case n >= procs, free > 0 && !watch, free == n:
+	case n >= runtime.GOMAXPROCS(0), free > 0 && !watch, free == n:
 		// Enough; or the next callback is about to be seen to; or runners that
 		// have been started have not come to run: more would not either.
 		return 0
@@ -106,7 +123,7 @@ func (s *Shard) leaveLocked(r *runner) {
 	}
 	now := s.group.clock()
 	if i, more := s.dueLocked(now); i != 0 || more {
-		if n := s.runnersWantedLocked(now, false); n > 0 {
+		if n := s.runnersWantedLocked(s.writeOffLocked(now), false); n > 0 {
 			go s.run(s.addRunnerLocked())
 		}
 	}

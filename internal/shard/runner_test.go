@@ -91,9 +91,12 @@ func TestBurstRunners(t *testing.T) {
 		})
 	}
 	eventually(t, "all callbacks", func() bool { return called.Load() == n })
-	// On a machine so busy that callbacks seem blocked there are more: waves.
-	if more := int(most.Load()) - before; more > 64 {
+	// Usually it is two; but a machine so busy that callbacks seem blocked sees
+	// waves of them, of up to maxWave.
+	if more := int(most.Load()) - before; more > 2*maxWave {
 		t.Errorf("%d goroutines more for %d callbacks", more, n)
+	} else {
+		t.Logf("%d goroutines more", more)
 	}
 }
 

@@ -64,8 +64,8 @@
 //     Allocation of large memory happens outside of it.
 //   - Fields of Shard below mu are guarded by mu, except where noted.
 //   - Nobody holds two shard locks.
-//   - The function or [Target] of a Send or Sleep timer is called under the shard
-//     lock, and must not block; that of a Call or Tick timer without it.
+//   - The function or [Target] of a Call timer is called without the shard lock,
+//     that of others with it: those must not block.
 package shard
 
 import (
@@ -85,10 +85,10 @@ import (
 type Kind uint8
 
 const (
-	Call  Kind = iota // fire on a runner, or on the waker where callbacks are inline
+	Call  Kind = iota // fire on a runner
 	Send              // fire under the shard lock
 	Sleep             // as Send, and also when the shard is closed
-	Tick              // fire without the lock, file again a period later
+	Tick              // as Send, and file again a period later
 )
 
 // Target is what a timer acts on that has more to it than a function. Types that

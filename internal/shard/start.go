@@ -64,7 +64,7 @@ func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
 // callLocked sees to a callback that is due already, without a wake-up: there
 // is a runner who comes to it, or one is started.
 func (s *Shard) callLocked(now int64) {
-	for range s.runnersWantedLocked(now, false) {
+	for range s.runnersWantedLocked(s.writeOffLocked(now), false) {
 		go s.run(s.addRunnerLocked())
 	}
 }

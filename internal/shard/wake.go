@@ -184,9 +184,14 @@ func (s *Shard) woken(precise bool) {
 		now = s.group.clock()
 	}
 	var self *runner
-	if calls && !s.closed {
-		n := s.runnersWantedLocked(now, !precise)
-		if n > 0 && (!precise || s.long == 0) {
+	if s.closed {
+		s.Unlock()
+		return
+	}
+	lost := s.writeOffLocked(now)
+	if calls {
+		n := s.runnersWantedLocked(lost, !precise)
+		if n > 0 && (!precise || s.long == 0 || s.group.inline) {
 			self = s.addRunnerLocked()
 			self.reader = precise
 			n--
@@ -204,9 +209,8 @@ func (s *Shard) woken(precise bool) {
 
 // drainLocked fires what is due. As runner r it calls callbacks too, and goes on
 // until nothing is due; as a waker, with r nil, it fires what is due when it is
-// called, stops in front of the first callback and returns true, unless
-// callbacks are inline. It releases the lock now and then, and returns with it
-// held.
+// called, and stops in front of the first callback and returns true. It releases
+// the lock now and then, and returns with it held.
 //
 // What is due is decided by one reading of the clock for a pass over all of it:
 // timers that start themselves again at once, like a ticker of a nanosecond, do
@@ -234,42 +238,36 @@ func (s *Shard) drainLocked(r *runner) (calls bool) {
 			continue
 		}
 		n := s.nodes.Node(i)
-		if Kind(n.Kind) == Call && r == nil && !s.group.inline {
+		if Kind(n.Kind) == Call && r == nil {
 			return true
 		}
 		budget--
 		passed++
 		if a, h, k, ok := s.takeLocked(i, n, now); ok {
-			if k == Send || k == Sleep {
+			if k != Call {
 				a.fire(s, h)
 				continue
 			}
-			s.fireUnlocked(r, a, h, now)
-			if r != nil && r.lost {
+			s.callUnlocked(r, a, h, now)
+			if r.lost {
 				return false // Others have taken over.
 			}
 			began := now
 			now, budget = s.group.clock(), batch
-			if k == Call {
-				s.lengthLocked(now - began)
-			}
+			s.lengthLocked(now - began)
 		}
 	}
 	return false
 }
 
-// fireUnlocked releases the lock while a timer is fired.
-func (s *Shard) fireUnlocked(r *runner, a action, h Handle, now int64) {
+// callUnlocked releases the lock while runner r calls a callback.
+func (s *Shard) callUnlocked(r *runner, a action, h Handle, now int64) {
 	s.armLocked(now)
-	if r != nil {
-		r.calling, r.since = true, now
-	}
+	r.calling, r.since = true, now
 	s.Unlock()
 	a.fire(s, h)
 	s.Lock()
-	if r != nil {
-		r.calling = false
-	}
+	r.calling = false
 }
 
 // watchLocked returns the time after which to look after the runners.
