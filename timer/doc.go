@@ -46,6 +46,11 @@
 // The functions of the package use one [Service], which starts when it is first
 // used. [New] makes others, with options, statistics and an end of their own.
 //
+// # Contexts
+//
+// [WithTimeout] and the like are package context's, on these timers, and mix
+// with package context's own contexts in any order: see [Service.WithDeadline].
+//
 // # When to stay with package time
 //
 // A program with some hundreds of timers, none of them below a millisecond, gains

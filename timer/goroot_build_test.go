@@ -2,22 +2,17 @@ package timer_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"go/ast"
-	"go/build"
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/detent-go/detent/timer/internal/suite"
 )
 
 // Go's own tests of timers are compiled against a package that looks like
@@ -107,103 +102,25 @@ func SkipFlaky(t testing.TB, issue int) {
 // the path of the test binary.
 func buildGoroot(t *testing.T, tags string) string {
 	t.Helper()
-	goCmd, err := exec.LookPath("go")
-	if err != nil {
-		t.Skipf("needs the go command: %v", err)
+	src, path, dir := gorootSource(t, "time", gorootFiles)
+	standIns := path + "/internal/goroot"
+	files := map[string][]byte{
+		"time/time.go":       shim(t, src, path),
+		"testenv/testenv.go": []byte(shimTestenv),
 	}
-	goroot, err := exec.Command(goCmd, "env", "GOROOT").Output()
-	if err != nil {
-		t.Skipf("needs the go command: go env GOROOT: %v", err)
-	}
-	src := filepath.Join(string(bytes.TrimSpace(goroot)), "src", "time")
 	for _, name := range gorootFiles {
-		if _, err := os.Stat(filepath.Join(src, name)); err != nil {
-			t.Skipf("needs Go's sources: %v", err)
-		}
+		files["time/"+name] = rewrite(t, filepath.Join(src, name), standIns)
 	}
-	out, err := exec.Command(goCmd, "list", "-f", "{{.ImportPath}}\n{{.Dir}}", ".").Output()
-	if err != nil {
-		t.Skipf("needs the sources of this package: go list: %v", err)
-	}
-	path, dir, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-
-	tmp := t.TempDir()
-	virtual := filepath.Join(dir, "internal", "goroot")
-	overlay := map[string]map[string]string{"Replace": {}}
-	add := func(pkg, name string, text []byte) {
-		file := filepath.Join(tmp, pkg+"_"+name)
-		if err := os.WriteFile(file, text, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		overlay["Replace"][filepath.Join(virtual, pkg, name)] = file
-	}
-	add("time", "time.go", shim(t, src, path))
-	add("testenv", "testenv.go", []byte(shimTestenv))
-	for _, name := range gorootFiles {
-		add("time", name, rewrite(t, filepath.Join(src, name), path+"/internal/goroot"))
-	}
-	list := filepath.Join(tmp, "overlay.json")
-	text, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(list, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
-
-	binary := filepath.Join(tmp, "goroot.test")
-	// Vet wants to run in the package's folder, which is not there.
-	args := []string{"test", "-c", "-vet=off", "-overlay", list, "-tags", tags, "-o", binary}
-	if suite.Race {
-		args = append(args, "-race")
-	}
-	cmd := exec.Command(goCmd, append(args, path+"/internal/goroot/time")...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("compiling Go's tests against detent: %v\n%s", err, out)
-	}
-	return binary
+	return compileOverlay(t, tags, filepath.Join(dir, "internal", "goroot"), files, standIns+"/time")
 }
 
 // shim writes the stand-in for package time: detent's timers, and everything
 // else that the package in src exports.
 func shim(t *testing.T, src, timerPath string) []byte {
 	t.Helper()
-	pkg, err := build.ImportDir(src, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, shimHead, timerPath)
-	handOn := func(kind, eq string, names ...*ast.Ident) {
-		for _, name := range names {
-			if name.IsExported() && !slices.Contains(ours, name.Name) {
-				fmt.Fprintf(&b, "%s %s %s time.%s\n", kind, name.Name, eq, name.Name)
-			}
-		}
-	}
-	for _, name := range pkg.GoFiles {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(src, name), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, decl := range file.Decls {
-			switch decl := decl.(type) {
-			case *ast.FuncDecl:
-				if decl.Recv == nil {
-					handOn("var", "=", decl.Name)
-				}
-			case *ast.GenDecl:
-				for _, spec := range decl.Specs {
-					switch spec := spec.(type) {
-					case *ast.TypeSpec:
-						handOn("type", "=", spec.Name)
-					case *ast.ValueSpec:
-						handOn(decl.Tok.String(), "=", spec.Names...)
-					}
-				}
-			}
-		}
-	}
+	b.Write(handOn(t, src, "time", ours))
 	switch runtime.GOOS {
 	case "windows", "plan9", "js", "wasip1":
 		b.WriteString(shimInterruptNone)

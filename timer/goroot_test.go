@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,6 +44,10 @@ var hasty = []string{
 	"TestTimerModifiedEarlier", "TestTimerStopStress", "TestZeroTimer",
 }
 
+// slow is one that waits 200,000 times for a tick of a microsecond, each time
+// for a wake-up. Package time also looks for due timers when somebody receives.
+const slow = "TestMultiWakeupTicker"
+
 // gorootLeast is how many of Go's tests must pass at the least: fewer means
 // that this test has lost them, not that Go has.
 const gorootLeast = 34
@@ -65,6 +70,7 @@ func TestGoroot(t *testing.T) {
 			if portable && variant.tags == "" {
 				t.Skip("this run is of the portable build")
 			}
+			t.Parallel() // They wait more than they work.
 			g := &goroot{binary: buildGoroot(t, variant.tags), short: variant.short, exempt: maps.Clone(exempt)}
 			if variant.tags != "" {
 				maps.Copy(g.exempt, exemptPortable)
@@ -150,7 +156,15 @@ func (g *goroot) test(t *testing.T) {
 		t.Fatalf("listing Go's tests: %v\n%s", err, list)
 	}
 	names := strings.Fields(list)
-	results, out := g.run(t, names...)
+	// The slow one runs beside the others, in a process of its own.
+	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == slow })
+	var results, slowResults map[string]outcome
+	var out, slowOut string
+	var wg sync.WaitGroup
+	wg.Go(func() { results, out = g.run(t, rest...) })
+	wg.Go(func() { slowResults, slowOut = g.run(t, slow) })
+	wg.Wait()
+	maps.Copy(results, slowResults)
 
 	for _, name := range names {
 		attempts := 1
@@ -160,6 +174,9 @@ func (g *goroot) test(t *testing.T) {
 		// What never ended was cut off with the process by another one: by
 		// itself it shows what it does.
 		own, log := results, out
+		if name == slow {
+			log = slowOut
+		}
 		if own[name] == "" {
 			own, log = g.run(t, name)
 		}

@@ -10,7 +10,7 @@ import (
 // Stats counts what the timers of a [Service] have done since it was made.
 // Timers made in a synctest bubble are not counted.
 type Stats struct {
-	Started uint64 // timers, tickers and sleeps started; a Reset of one that had ended starts it anew
+	Started uint64 // timers, tickers, sleeps and contexts started; a Reset of one that had ended starts it anew
 	Stopped uint64 // pending timers stopped
 	Reset   uint64 // pending timers reset
 	Fired   uint64 // expiries: callbacks begun, sends, ticks, sleeps ended

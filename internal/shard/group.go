@@ -99,10 +99,10 @@ func (g *Group) Close() bool {
 // Now returns the group's current time and whether the caller is in a synctest
 // bubble, where that time means nothing: see [rt.Now].
 func (g *Group) Now() (ns int64, bubbled bool) {
-	if g.manual {
-		return g.virtual.Load(), false
+	if !g.manual {
+		return rt.Now()
 	}
-	return rt.Now()
+	return g.virtual.Load(), false
 }
 
 // clock is Now outside of bubbles, where all goroutines of the group are.

@@ -49,6 +49,26 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
+// TestBlockedReader: the goroutine that is in a blocked callback is not counted
+// on for anything else, even if no other callback comes due.
+func TestBlockedReader(t *testing.T) {
+	for _, grid := range grids {
+		g := newReal(t, Config{Shards: 1})
+		called, release := make(chan struct{}), make(chan struct{})
+		s, _ := start(t, g, Call, grid, 100*time.Microsecond, func(*Shard, Handle) {
+			close(called)
+			<-release
+		})
+		<-called
+		eventually(t, "the blocked runner to be written off", func() bool {
+			s.Lock()
+			defer s.Unlock()
+			return len(s.runners) == 0
+		})
+		close(release)
+	}
+}
+
 // TestGoexit ends the goroutines of callbacks, and those of inline ones.
 func TestGoexit(t *testing.T) {
 	for _, inline := range []bool{false, true} {

@@ -58,7 +58,7 @@ func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
 	} else {
 		s.armForLocked(at, precise, now)
 	}
-	return s.nodes.Handle(i), true
+	return n.Handle(i), true
 }
 
 // callLocked sees to a callback that is due already, without a wake-up: there
@@ -112,19 +112,25 @@ func (s *Shard) endStart(t *Timer) {
 // Stop stops a timer. It returns false if the timer has fired or been stopped
 // before, or the shard is closed.
 func (s *Shard) Stop(h Handle) bool {
-	if !s.nodes.Current(h) {
+	n := s.nodes.Lookup(h)
+	if n == nil || !n.Current(h) {
 		return false
 	}
 	s.Lock()
-	ok := s.StopLocked(h)
+	ok := s.stopLocked(h, n)
 	s.Unlock()
 	return ok
 }
 
 // StopLocked is Stop for a caller that holds the lock.
 func (s *Shard) StopLocked(h Handle) bool {
-	n := s.nodes.Invalidate(h)
-	if n == nil {
+	n := s.nodes.Lookup(h)
+	return n != nil && s.stopLocked(h, n)
+}
+
+func (s *Shard) stopLocked(h Handle, n *slab.Node) bool {
+	// After a close nodes that were looked up before look as they did.
+	if s.closed || !n.End(h) {
 		return false
 	}
 	s.removeLocked(n)

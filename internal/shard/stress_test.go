@@ -229,9 +229,9 @@ func (st *stress) check(closed bool) {
 func TestStress(t *testing.T) {
 	for _, c := range []Config{{Shards: 1}, {Shards: 2}, {Shards: 3, Inline: true}} {
 		st := &stress{t: t, g: newReal(t, c)}
-		ops := 6000
+		ops := 20_000
 		if testing.Short() || race {
-			ops = 1500
+			ops = 4000
 		}
 		st.run(seed(t), 8, ops).Wait()
 		for _, e := range st.all { // stops tickers, and timers of an hour
@@ -260,9 +260,9 @@ func TestStress(t *testing.T) {
 // TestStressFire is the same with nobody who stops what is left: all timers fire.
 func TestStressFire(t *testing.T) {
 	st := &stress{t: t, g: newReal(t, Config{Shards: 2})}
-	ops := 4000
+	ops := 10_000
 	if testing.Short() || race {
-		ops = 1000
+		ops = 3000
 	}
 	st.run(seed(t), 8, ops).Wait()
 	now, _ := rt.Now()
@@ -296,9 +296,9 @@ func TestStressFire(t *testing.T) {
 
 // TestStressClose closes the group in the middle of all that.
 func TestStressClose(t *testing.T) {
-	rounds := 12
+	rounds := 24
 	if testing.Short() || race {
-		rounds = 4
+		rounds = 9
 	}
 	seed := seed(t)
 	for round := range rounds {

@@ -116,13 +116,16 @@ func (s *Shard) armLocked(now int64) {
 		}
 		backstop = min(backstop, now+s.watchLocked())
 	}
-	if at < s.armedPrecise && s.precise != nil {
+	// One that is armed for a time that has passed is about to call woken, which
+	// will arm it anew.
+	if at < s.armedPrecise && now < s.armedPrecise && s.precise != nil {
 		s.armedPrecise = at
 		s.precise.Arm(at)
 	}
 	// The backstop may be armed too late. Or too early to find anything due:
 	// then it is moved, in good time, or just left to fire if that is far off.
-	if backstop < s.armedBackstop || s.armedBackstop < min(at, backstop) && s.armedBackstop < now+calmDelay/2 {
+	if now < s.armedBackstop && (backstop < s.armedBackstop ||
+		s.armedBackstop < min(at, backstop) && s.armedBackstop < now+calmDelay/2) {
 		s.armBackstopLocked(backstop, now)
 	}
 }
@@ -316,7 +319,7 @@ func (s *Shard) takeLocked(i uint32, n *slab.Node, now int64) (a action, h Handl
 	}
 	s.fired++
 	s.lateness.Record(now - n.Deadline)
-	a, h, k = s.actionLocked(i), s.nodes.Handle(i), Kind(n.Kind)
+	a, h, k = s.actionLocked(i), n.Handle(i), Kind(n.Kind)
 	if k == Tick {
 		// The next tick that has not passed, on the ticker's own schedule.
 		period := s.payloads[i/slab.ChunkSize].periods[i%slab.ChunkSize]

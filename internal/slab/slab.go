@@ -132,9 +132,16 @@ func (s *Slab) Node(i uint32) *Node {
 }
 
 // Handle returns the handle of the allocated node at index i.
-func (s *Slab) Handle(i uint32) Handle {
-	return Handle(i)<<32 | Handle(s.Node(i).word.Load()&^wordLocked)
+func (s *Slab) Handle(i uint32) Handle { return s.Node(i).Handle(i) }
+
+// Handle returns the handle of allocated node n, at index i.
+func (n *Node) Handle(i uint32) Handle {
+	return Handle(i)<<32 | Handle(n.word.Load()&^wordLocked)
 }
+
+// Current reports whether n, which [Slab.Lookup] has returned for h, is still
+// the node that h names, and allocated.
+func (n *Node) Current(h Handle) bool { return n.word.Load()&^wordLocked == h.word() }
 
 // Lookup returns the node that h names, or nil where its chunk is gone. It
 // needs no lock. The node may be free or another timer's by now: take its lock
@@ -155,7 +162,7 @@ func (s *Slab) Lookup(h Handle) *Node {
 // Current reports whether h names an allocated node.
 func (s *Slab) Current(h Handle) bool {
 	n := s.Lookup(h)
-	return n != nil && n.word.Load()&^wordLocked == h.word()
+	return n != nil && n.Current(h)
 }
 
 // TryLock takes the node lock if the node is still the one that h names and
@@ -269,24 +276,29 @@ func (s *Slab) Alloc() (uint32, *Node) {
 	return i, n
 }
 
-// Invalidate ends the generation that h names and returns the node, which the
-// caller then takes out of its container and frees; or nil where h is stale.
-// From here on nobody without the shard lock can touch the node.
-func (s *Slab) Invalidate(h Handle) *Node {
-	c := int(h.Index() >> chunkBits)
-	if c >= len(s.chunks) || s.chunks[c] == nil {
-		return nil
-	}
-	n := &s.chunks[c].nodes[h.Index()&chunkMask]
+// End ends the generation that h names of node n, which [Slab.Lookup] has
+// returned for h, and which the caller then takes out of its container and
+// frees. It returns false where h is stale. From here on nobody without the
+// shard lock can touch the node.
+func (n *Node) End(h Handle) bool {
 	for spins := 0; ; spins++ {
 		if n.word.CompareAndSwap(h.word(), h.word()+wordGen) {
-			return n
+			return true
 		}
-		if n.word.Load()&^wordLocked != h.word() {
-			return nil
+		if !n.Current(h) {
+			return false
 		}
 		pause(spins)
 	}
+}
+
+// Invalidate is Lookup and End: it returns the node whose generation it has
+// ended, or nil where h is stale.
+func (s *Slab) Invalidate(h Handle) *Node {
+	if n := s.Lookup(h); n != nil && n.End(h) {
+		return n
+	}
+	return nil
 }
 
 // EndLocked ends the generation of a node whose lock the caller holds, and
@@ -307,7 +319,6 @@ func (s *Slab) Free(i uint32, n *Node) (dropped int) {
 	n.Pos = c.free
 	c.free = i
 	c.used--
-	c.gen = max(c.gen, w)
 	if at != s.cur {
 		s.list(at)
 	}
@@ -325,7 +336,11 @@ func (s *Slab) Free(i uint32, n *Node) (dropped int) {
 // no handle is current; one that is stale finds no chunk, or in the place's next
 // chunk a generation that it never had.
 func (s *Slab) drop(at uint32) {
-	s.info[at].dropped = true
+	c := &s.info[at]
+	c.dropped = true
+	for k := range s.chunks[at].nodes {
+		c.gen = max(c.gen, s.chunks[at].nodes[k].word.Load())
+	}
 	s.gone = append(s.gone, at)
 	s.chunks[at] = nil
 	(*s.dir.Load())[at].Store(nil)

@@ -259,6 +259,37 @@ func TestDrop(t *testing.T) {
 	}
 }
 
+// TestGrowUnasked grows a slab that is not full: a chunk that was let go while
+// it was listed as having room, and comes back, is not listed twice.
+func TestGrowUnasked(t *testing.T) {
+	var s Slab
+	for _, h := range fill(&s, (spareChunks+8)*ChunkSize) {
+		release(t, &s, h)
+	}
+	for len(s.gone) > 0 {
+		s.Grow(new(Chunk))
+	}
+	listed := map[uint32]bool{}
+	for _, c := range s.open {
+		if listed[c] {
+			t.Fatalf("chunk %d is listed twice", c)
+		}
+		listed[c] = true
+	}
+	places, live := s.Chunks(), map[uint32]bool{}
+	for range places*ChunkSize - 1 {
+		i, _ := alloc(&s)
+		if live[i] {
+			t.Fatalf("node %d was allocated twice", i)
+		}
+		live[i] = true
+	}
+	if s.Chunks() != places {
+		t.Fatalf("%d places for chunks, want %d", s.Chunks(), places)
+	}
+	checkInvariants(t, &s, live, nil)
+}
+
 func TestClear(t *testing.T) {
 	var s Slab
 	hs := fill(&s, 3*ChunkSize)

@@ -85,6 +85,9 @@ func TestBackstopDisarm(t *testing.T) {
 	k.await(t, k.arm(time.Microsecond))
 	k.arm(30 * time.Minute)
 	k.b.Disarm()
+	if k.b.t.Stop() {
+		t.Error("armed after Disarm")
+	}
 	select {
 	case <-k.woken:
 		t.Error("woken after Disarm, half an hour early")

@@ -128,6 +128,30 @@ func TestNeverEarly(t *testing.T) {
 	}
 }
 
+// TestExpiry asks the kernel what it was told: not a time before the deadline,
+// even by less than a wake-up takes.
+func TestExpiry(t *testing.T) {
+	p, err := NewPrecise(func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Wait()
+	defer p.Close()
+	for range 2000 {
+		at := now(t) + int64(time.Hour)
+		p.Arm(at)
+		var left unix.ItimerSpec
+		if err := unix.TimerfdGettime(p.fd, &left); err != nil {
+			t.Fatal(err)
+		}
+		expiry := left.Value.Nano() + monotonic(t) // by so much too late as the last line took
+		offset := monotonic(t) - now(t)            // the same, too small
+		if early := at + offset - expiry; early > 0 {
+			t.Fatalf("the file expires %d ns before the deadline", early)
+		}
+	}
+}
+
 // TestPassed: a deadline that has passed, and the first there is, wake at once.
 func TestPassed(t *testing.T) {
 	o := newOwner(t)

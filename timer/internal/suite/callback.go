@@ -121,15 +121,21 @@ func testCallbackStopEachOther(t *testing.T, e Engine) {
 	t.Logf("%d ran, %d were stopped", ran.Load(), stopped.Load())
 }
 
+// Functions wait, for timers and for each other: none can end before all have
+// begun.
 func testCallbackSleeps(t *testing.T, e Engine) {
 	e.need(t, Concurrent)
 	n := Scale(300)
 	all := newShots(n)
+	var begun sync.WaitGroup
+	begun.Add(n)
 	for i := range n {
 		start := time.Now()
 		e.AfterFunc(time.Duration(i%3)*time.Millisecond, func() {
 			e.Sleep(5 * time.Millisecond)
 			<-e.After(time.Millisecond)
+			begun.Done()
+			begun.Wait()
 			<-e.NewTimer(time.Millisecond).C()
 			all.fire(i, start, 7*time.Millisecond)
 		})

@@ -3,6 +3,7 @@ package suite
 import (
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,45 +40,45 @@ func (a *account) reset(d time.Duration) {
 	}
 }
 
-// check disarms the timer and fails the test unless its count is even.
-func (a *account) check(t *testing.T, i int) {
-	t.Helper()
-	a.stop()
-	balance := func() int64 { return a.arms.Load() - a.fires.Load() - a.disarmed.Load() }
-	for start := time.Now(); balance() > 0 && time.Since(start) < patience; {
-		time.Sleep(time.Millisecond)
-	}
-	if n := balance(); n != 0 {
-		t.Errorf("timer %d: armed %d times, fired %d, stopped %d: %+d",
-			i, a.arms.Load(), a.fires.Load(), a.disarmed.Load(), n)
-	}
+// balance is how often the timer is still armed: 1 or 0, if all is right.
+func (a *account) balance() int64 {
+	return a.arms.Load() - a.fires.Load() - a.disarmed.Load()
 }
 
-// audit checks all accounts, now and after what must not happen any more.
-func audit(t *testing.T, accounts []account) {
+// audit disarms all timers, waits for what is on its way to be counted, and
+// fails the test unless every balance is 0, then and a little later.
+func audit(t *testing.T, accounts []*account) {
 	t.Helper()
-	var arms, fires, disarmed int64
 	for i := range accounts {
-		accounts[i].check(t, i)
+		accounts[i].stop()
+	}
+	for start := time.Now(); time.Since(start) < patience; time.Sleep(time.Millisecond) {
+		if !slices.ContainsFunc(accounts, func(a *account) bool { return a.balance() > 0 }) {
+			break
+		}
 	}
 	settle()
+	var arms, fires, disarmed int64
 	for i := range accounts {
-		a := &accounts[i]
-		a.check(t, i)
+		a := accounts[i]
+		if n := a.balance(); n != 0 {
+			t.Errorf("timer %d: armed %d times, fired %d, stopped %d: %+d",
+				i, a.arms.Load(), a.fires.Load(), a.disarmed.Load(), n)
+		}
 		arms, fires, disarmed = arms+a.arms.Load(), fires+a.fires.Load(), disarmed+a.disarmed.Load()
 	}
 	t.Logf("%d timers: armed %d times, fired %d, stopped %d", len(accounts), arms, fires, disarmed)
 }
 
 // hammer runs op on the accounts, at random, from many goroutines.
-func hammer(t *testing.T, accounts []account, ops int, op func(a *account, r *rand.Rand)) {
+func hammer(t *testing.T, accounts []*account, ops int, op func(a *account, r *rand.Rand)) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for g := range 4 * runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), uint64(g)))
 			for i := range ops {
-				op(&accounts[r.IntN(len(accounts))], r)
+				op(accounts[r.IntN(len(accounts))], r)
 				switch {
 				case i%100 == 0:
 					// Time to fire.
@@ -107,9 +108,10 @@ func short(r *rand.Rand) time.Duration {
 }
 
 func conserveFuncs(t *testing.T, e Engine, timers, ops int, d func(r *rand.Rand) time.Duration) {
-	accounts := make([]account, timers)
+	accounts := make([]*account, timers)
 	for i := range accounts {
-		a := &accounts[i]
+		a := new(account)
+		accounts[i] = a
 		a.arms.Store(1)
 		a.tm = e.AfterFunc(time.Hour, func() { a.fires.Add(1) })
 	}
@@ -135,11 +137,12 @@ func testConserveHot(t *testing.T, e Engine) {
 }
 
 func testConserveChannels(t *testing.T, e Engine) {
-	accounts := make([]account, 50)
+	accounts := make([]*account, 50)
 	quit := make(chan struct{})
 	var receivers sync.WaitGroup
 	for i := range accounts {
-		a := &accounts[i]
+		a := new(account)
+		accounts[i] = a
 		a.arms.Store(1)
 		a.tm = e.NewTimer(time.Hour)
 		// Every other timer has a goroutine that waits for it.

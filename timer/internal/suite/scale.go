@@ -12,7 +12,7 @@ import (
 
 // patience is how long a test waits for what must happen. It is no bound on
 // lateness: it is long enough that only what never happens exceeds it.
-const patience = time.Minute
+var patience = time.Minute
 
 // Scale is full, or a tenth of it where that would take too long.
 func Scale(full int) int {

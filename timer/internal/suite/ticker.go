@@ -208,6 +208,8 @@ func testTickerConcurrent(t *testing.T, e Engine) {
 			})
 		}
 		wait(t, "all goroutines ended", &wg)
+		tk.Reset(100 * time.Microsecond)
+		time.Sleep(time.Millisecond)
 		tk.Stop()
 		empty(t, "stopped", tk.C())
 		time.Sleep(time.Millisecond)
@@ -234,8 +236,13 @@ func testTickerCollected(t *testing.T, e Engine) {
 	if n := e.Pending(); n < base+100 {
 		t.Fatalf("%d pending after 1000 tickers were started, %d before", n, base)
 	}
+	begin, cycles := time.Now(), 0
+	defer func() {
+		t.Logf("%d pending after %d collections in %v, %d before", e.Pending(), cycles, time.Since(begin), base)
+	}()
 	Eventually(t, "dropped tickers are collected", func() bool {
 		runtime.GC()
+		cycles++
 		return e.Pending() <= base
 	})
 }
