@@ -169,7 +169,7 @@ func TestSizes(t *testing.T) {
 		"mixed":   func(k, n int) int64 { return int64(k * 7919 % (n + 1)) },
 	}
 	for name, order := range orders {
-		for n := range 90 {
+		for n := range 60 {
 			for victim := range n {
 				b := newBench(t)
 				for k := range n {
@@ -284,7 +284,7 @@ func play(t testing.TB, data []byte) {
 
 func TestModel(t *testing.T) {
 	seed := seed(t)
-	scripts := 60
+	scripts := 40
 	if testing.Short() {
 		scripts = 20
 	}

@@ -16,7 +16,7 @@ func TestNowMonotone(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			own := int64(0)
-			for range 20_000 {
+			for range 5000 {
 				ns, bubbled := Now()
 				if bubbled || ns < own {
 					t.Errorf("Now = %d, %v after %d", ns, bubbled, own)

@@ -202,13 +202,13 @@ func (w *walk) check() {
 
 func TestModel(t *testing.T) {
 	w := &walk{t: t, rng: rand.New(rand.NewPCG(seed(t), 0)), live: map[uint32]bool{}, ever: map[Handle]bool{}}
-	phases := 6
+	phases := 5
 	if testing.Short() {
-		phases = 2
+		phases = 3
 	}
 	for phase := range phases {
 		rising := phase%2 == 0
-		for rising && len(w.current) < 12*ChunkSize || !rising && len(w.current) > w.rng.IntN(8) {
+		for rising && len(w.current) < 12*ChunkSize || !rising && len(w.current) > w.rng.IntN(3) {
 			with := w.rng.IntN(5) > 0
 			for range 1 + w.rng.IntN(1<<w.rng.IntN(12)) {
 				if with == rising {

@@ -15,16 +15,27 @@ import (
 
 const (
 	// exchanges between two CPUs. The first ones warm up the caches; the best
-	// of a hundred is within a tenth of the best of many.
+	// of a hundred is within a tenth of the best of many. On a busy machine the
+	// threads may have to do with fewer.
 	exchanges = 100
+	atLeast   = 10
 
 	// looks is how often one side looks at a flag before it takes the other's
-	// thread to have lost its CPU, about 0.3 ms, and sleeps for as long.
-	looks = 1 << 18
+	// thread to have lost its CPU, about 0.1 ms, and sleeps for longer: then the
+	// scheduler lets it run soon after it has woken.
+	looks = 1 << 16
 	nap   = 300 * time.Microsecond
 
-	// naps is how often it does that in one comparison before it gives up.
-	naps = 20
+	// naps is how often it does that in one comparison before it gives up,
+	// after a tenth of a second or more.
+	naps = 300
+
+	// journeys of one thread to another CPU and back, for want of a second. On
+	// a busy machine it waits at both ends, so more of them are made until one
+	// has gone well, within 2^17 ticks.
+	journeys     = 10
+	mostJourneys = 50
+	goneWell     = 1 << 17
 )
 
 // ErrBusy says that two threads did not get to run at the same time.
@@ -39,11 +50,16 @@ var ErrBusy = errors.New("the CPUs were busy")
 // returned, are not looked at again.
 //
 // The threads are pinned to their CPUs; they end with the comparison.
-func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others int, err error) {
+//
+// With GOMAXPROCS at 1 the two threads could not run at the same time. Then one
+// thread goes from CPU to CPU itself, and coarse is true: each offset is known to
+// some microseconds only. But neither can goroutines get to another CPU any faster
+// than that.
+func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others int, coarse bool, err error) {
 	offsets = slices.Clone(known)
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		return offsets, 0, err
+		return offsets, 0, false, err
 	}
 	var cpus []int
 	for cpu := 0; len(cpus) < all.Count(); cpu++ {
@@ -53,10 +69,11 @@ func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others
 	}
 	others = len(cpus) - 1
 	if others < 1 {
-		return offsets, 0, nil
+		return offsets, 0, false, nil
 	}
-	if runtime.GOMAXPROCS(0) < 2 {
-		return offsets, others, ErrBusy // the two threads would wait for one P
+	look := compare
+	if coarse = runtime.GOMAXPROCS(0) < 2; coarse {
+		look = travel
 	}
 	began := time.Now()
 	result := make(chan error)
@@ -69,7 +86,7 @@ func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others
 				if slices.ContainsFunc(known, func(o Offset) bool { return o.CPU == cpu }) {
 					continue
 				}
-				o, e := compare(cpu)
+				o, e := look(cpus[0], cpu)
 				if e != nil {
 					err = e
 					continue
@@ -80,9 +97,9 @@ func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others
 		})
 	}()
 	if e := <-result; e != nil {
-		return offsets, others, e
+		return offsets, others, coarse, e
 	}
-	return offsets, others, err
+	return offsets, others, coarse, err
 }
 
 // pinned runs f on a CPU. The goroutine must end afterwards: its thread is never
@@ -90,12 +107,34 @@ func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others
 // goroutines.
 func pinned(cpu int, f func() error) error {
 	runtime.LockOSThread()
-	var set unix.CPUSet
-	set.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
+	if err := moveTo(cpu); err != nil {
 		return err
 	}
 	return f()
+}
+
+// moveTo puts the calling thread on a CPU.
+func moveTo(cpu int) error {
+	var set unix.CPUSet
+	set.Set(cpu)
+	return unix.SchedSetaffinity(0, &set)
+}
+
+// travel goes from one CPU to another and back.
+func travel(from, to int) (Offset, error) {
+	o := Offset{CPU: to, Low: math.MinInt64, High: math.MaxInt64}
+	for i := 0; i < journeys || i < mostJourneys && o.High-o.Low > goneWell; i++ {
+		sent := Ordered()
+		if err := moveTo(to); err != nil {
+			return o, err
+		}
+		here := Ordered()
+		if err := moveTo(from); err != nil {
+			return o, err
+		}
+		o.add(sent, here, Ordered())
+	}
+	return o, nil
 }
 
 // A mailbox is what the two threads share. Each flag has a cache line of its own.
@@ -110,8 +149,8 @@ type mailbox struct {
 
 const stop = math.MaxUint64
 
-// compare exchanges messages with a CPU.
-func compare(cpu int) (Offset, error) {
+// compare exchanges messages with another CPU.
+func compare(_, cpu int) (Offset, error) {
 	var box mailbox
 	ready := make(chan error, 1)
 	done := make(chan struct{})
@@ -139,7 +178,10 @@ func compare(cpu int) (Offset, error) {
 		sent := Ordered()
 		box.call.Store(i)
 		if !await(&box.answer, i, &patience) {
-			return Offset{}, ErrBusy
+			if i <= atLeast {
+				return Offset{}, ErrBusy
+			}
+			break
 		}
 		received := Ordered()
 		o.add(sent, box.here.Load(), received)

@@ -11,6 +11,6 @@ import (
 var ErrBusy = errors.New("the CPUs were busy")
 
 // CompareCPUs compares nothing.
-func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others int, err error) {
-	return known, 0, errors.ErrUnsupported
+func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others int, coarse bool, err error) {
+	return known, 0, false, errors.ErrUnsupported
 }

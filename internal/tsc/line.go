@@ -32,10 +32,11 @@ func (l *Line) End() int64 { return l.At(l.Start + l.Span) }
 // when elapsed nanoseconds have passed since Start.
 func (l *Line) Bound(elapsed int64) int64 { return Bound(l.Error, l.Drift, elapsed) }
 
-// Bound is [Line.Bound] for one who has the parts of a line.
+// Bound is [Line.Bound] for one who has the parts of a line. A line is far too
+// short for the product to overflow.
 func Bound(err, drift, elapsed int64) int64 {
-	const round = 2 // the line's own rounding, and Base's
-	return err + int64(float64(elapsed)*float64(drift)/1e9) + round
+	const round = 3 // of the line, of Base, and of the quotient
+	return err + elapsed*drift/1e9 + round
 }
 
 // Scale returns the nanoseconds that a number of ticks takes at mult. The product

@@ -2,7 +2,9 @@ package tsc
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -39,27 +41,35 @@ func TestOffset(t *testing.T) {
 // What this machine's CPUs are found to be is the machine's affair; that the
 // comparison ends, and that it is consistent, is ours.
 func TestCompareCPUs(t *testing.T) {
-	offsets, others, err := CompareCPUs(nil, 20*time.Millisecond)
-	t.Log(offsets, others, err)
-	if !Supported {
-		if !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("err = %v", err)
-		}
-		return
-	}
-	if len(offsets) > others {
-		t.Errorf("%d offsets of %d CPUs", len(offsets), others)
-	}
-	for _, o := range offsets {
-		if o.Low == math.MinInt64 || o.High == math.MaxInt64 {
-			t.Errorf("%v: no exchange took place", o)
-		}
-	}
-	if err == nil && others > 0 && len(offsets) == 0 {
-		t.Error("no CPU was looked at")
-	}
-	again, _, _ := CompareCPUs(offsets, 20*time.Millisecond)
-	if len(again) < len(offsets) || !slices.Equal(again[:len(offsets)], offsets) {
-		t.Errorf("%v, after %v", again, offsets)
+	for _, procs := range []int{2, 1} {
+		t.Run(fmt.Sprint("GOMAXPROCS=", procs), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			offsets, others, coarse, err := CompareCPUs(nil, 20*time.Millisecond)
+			t.Log(offsets, others, coarse, err)
+			if !Supported {
+				if !errors.Is(err, errors.ErrUnsupported) {
+					t.Errorf("err = %v", err)
+				}
+				return
+			}
+			if others > 0 && coarse != (procs == 1) {
+				t.Errorf("coarse: %v", coarse)
+			}
+			if len(offsets) > others {
+				t.Errorf("%d offsets of %d CPUs", len(offsets), others)
+			}
+			for _, o := range offsets {
+				if o.Low == math.MinInt64 || o.High == math.MaxInt64 {
+					t.Errorf("%v: no exchange took place", o)
+				}
+			}
+			if err == nil && others > 0 && len(offsets) == 0 {
+				t.Error("no CPU was looked at")
+			}
+			again, _, _, _ := CompareCPUs(offsets, 20*time.Millisecond)
+			if len(again) < len(offsets) || !slices.Equal(again[:len(offsets)], offsets) {
+				t.Errorf("%v, after %v", again, offsets)
+			}
+		})
 	}
 }

@@ -37,14 +37,23 @@ func TestTake(t *testing.T) {
 	calls := 0
 	clock := func() int64 { calls++; return int64(calls) }
 	before := Ordered()
-	s := Take(clock, 5, 0)
+	s := Take(clock, 7, 5, 0)
 	after := Ordered()
-	if calls != 5 || s.Ref < 1 || s.Ref > 5 || s.From < before || s.To > after || s.To < s.From {
+	// A counter of coarse steps may stand still for the whole of a sample.
+	if calls != 5 && s.Width() != 0 || s.Ref < 1 || s.Ref > 5 || s.From < before || s.To > after || s.To < s.From || s.Grain != 7 {
 		t.Errorf("Take = %+v after %d calls, between %d and %d", s, calls, before, after)
 	}
 	calls = 0
-	if s := Take(clock, 5, math.MaxUint64); calls != 1 || s.Ref != 1 {
+	if s := Take(clock, 1, 5, math.MaxUint64); calls != 1 || s.Ref != 1 {
 		t.Errorf("Take = %+v after %d calls, though the first was good enough", s, calls)
+	}
+}
+
+func TestGrain(t *testing.T) {
+	grain := Grain()
+	t.Log(grain)
+	if grain == 0 || grain > 1<<40 {
+		t.Errorf("Grain = %d", grain)
 	}
 }
 
@@ -76,19 +85,22 @@ func TestFit(t *testing.T) {
 
 func TestWholeKHz(t *testing.T) {
 	for _, test := range []struct {
-		hz, want float64
-		whole    bool
+		hz, err, want float64
+		certain       bool
 	}{
-		{2_599_998_000, 2_599_998_000, true},
-		{2_599_998_130, 2_599_998_000, true},
-		{2_599_997_800, 2_599_998_000, true},
-		{2_599_998_251, 2_599_998_251, false},
-		{2_599_998_500, 2_599_998_500, false},
-		{24_000_000, 24_000_000, true},
-		{100, 100, false},
+		{2_599_998_030, 40, 2_599_998_000, true},
+		{2_599_997_970, 40, 2_599_998_000, true},
+		{2_599_998_050, 40, 2_599_998_050, false}, // not a whole one
+		{2_599_998_499, 499, 2_599_998_000, true},
+		{2_599_998_130, 2200, 2_599_998_000, false},
+		{2_599_997_800, 2200, 2_599_998_000, false},
+		{2_599_998_251, 2200, 2_599_998_251, false},
+		{2_599_998_500, 2200, 2_599_998_500, false},
+		{24_000_000, 1, 24_000_000, true},
+		{100, 1, 100, false},
 	} {
-		if got, whole := WholeKHz(test.hz); got != test.want || whole != test.whole {
-			t.Errorf("WholeKHz(%.0f) = %.0f, %v", test.hz, got, whole)
+		if got, certain := WholeKHz(test.hz, test.err); got != test.want || certain != test.certain {
+			t.Errorf("WholeKHz(%.0f, %.0f) = %.0f, %v", test.hz, test.err, got, certain)
 		}
 	}
 }

@@ -20,7 +20,8 @@ import "math"
 //   - half the width of the sample, some 20 ns: where in it the clock was read
 //     is not known;
 //   - what the line began ahead of the clock, of the same size;
-//   - the rounding of readings to the counter's tick and to nanoseconds;
+//   - half of the step in which the counter advances, some 5 ns, and the rounding
+//     to nanoseconds;
 //   - the age of the line times 1,000 ppm, for the clock's rate may change at
 //     any moment when somebody disciplines it: by this much if it goes from one
 //     end of what adjtimex's frequency allows to the other;
@@ -88,7 +89,8 @@ func (t *Tracker) Next(s Sample, floor int64) Line {
 	if t.line.Span != 0 {
 		floor = max(floor, t.line.End())
 	}
-	// What the clock shows in the middle of the tick at which the line begins.
+	// What the clock shows in the middle of the counter's step at which the
+	// line begins.
 	want := float64(s.Ref) + t.rate*float64(s.Width())/2
 	base := max(floor, int64(math.Round(want)))
 	ahead := max(0, float64(base)-want)
@@ -102,7 +104,7 @@ func (t *Tracker) Next(s Sample, floor int64) Line {
 		Span:  uint64(ticks),
 		Base:  base,
 		Mult:  uint64(math.Round(rate * (1 << fraction))),
-		Error: int64(math.Ceil(ahead + (s.half()+1)*t.rate + 1)),
+		Error: int64(math.Ceil(ahead + (s.half()+s.step())*t.rate + 1)),
 		Drift: int64(math.Ceil((drift + t.rateErr) * 1e9)),
 	}
 	return t.line
@@ -124,13 +126,16 @@ func (t *Tracker) follow(s Sample) {
 	ns := ticks * t.rate
 	off := float64(s.Ref-t.last.Ref) - ns // where the clock is, seen from where the rate puts it
 	noise := (s.half()+t.last.half())*t.rate + 2
-	if ticks <= 0 || math.Abs(off) > noise+slack*ns+1000 {
+	if ticks < 0 || math.Abs(off) > noise+slack*ns+1000 {
 		// Nothing before this sample counts any more, but the rate is as good
 		// a guess as there is.
 		t.Jumps++
 		t.from, t.mid = s, s
 		t.rateErr = max(t.rateErr, drift)
 		return
+	}
+	if ticks == 0 {
+		return // within one step of the counter: nothing to learn
 	}
 	t.judge(s)
 	changed := math.Abs(off) - noise - t.rateErr*ns

@@ -15,20 +15,24 @@ type world struct {
 	ns     float64 // the clock now
 	rate   float64 // ns that the clock advances in a true ns
 	widths float64 // ticks that an undisturbed sample takes
+	grain  float64 // the steps in which the counter advances
 
 	tracker *Tracker
 	line    Line
 	last    int64 // the largest reading of a line so far
 }
 
-func newWorld(seed uint64, hz, rate, widths float64) *world {
-	w := &world{rnd: rand.New(rand.NewPCG(seed, 0)), hz: hz, rate: rate, widths: widths}
+func newWorld(seed uint64, hz, rate, widths, grain float64) *world {
+	w := &world{rnd: rand.New(rand.NewPCG(seed, 0)), hz: hz, rate: rate, widths: widths, grain: grain}
 	w.ticks, w.ns = 1e12*w.rnd.Float64(), 1e15*w.rnd.Float64()
 	first := w.sample()
 	w.pass(20e6)
 	w.tracker = NewTracker(first, w.sample())
 	return w
 }
+
+// counter reads the counter.
+func (w *world) counter() uint64 { return uint64(math.Floor(w.ticks/w.grain) * w.grain) }
 
 // pass lets true time pass.
 func (w *world) pass(ns float64) {
@@ -43,11 +47,11 @@ func (w *world) sample() Sample {
 		width *= 20 // interrupted
 	}
 	place := w.rnd.Float64()
-	s := Sample{From: uint64(w.ticks)}
+	s := Sample{From: w.counter(), Grain: uint64(math.Ceil(w.grain))}
 	w.pass(width * place / w.hz * 1e9)
 	s.Ref = int64(w.ns)
 	w.pass(width * (1 - place) / w.hz * 1e9)
-	s.To = uint64(w.ticks)
+	s.To = w.counter()
 	return s
 }
 
@@ -55,10 +59,10 @@ func (w *world) sample() Sample {
 // that is off the clock, and the bound. ok is false if time stepped back.
 func (w *world) read(t *testing.T) (off float64, bound int64) {
 	t.Helper()
-	tick := uint64(w.ticks)
+	tick := w.counter()
 	if w.line.Span == 0 || !w.line.Covers(tick) {
 		w.line = w.tracker.Next(w.sample(), 0)
-		tick = uint64(w.ticks)
+		tick = w.counter()
 		if !w.line.Covers(tick) {
 			t.Fatalf("a new line %+v does not cover %d", w.line, tick)
 		}
@@ -90,15 +94,17 @@ func (w *world) run(t *testing.T, ns, pause float64) (worst float64, beyond int)
 
 // counters are of a server's TSC, of a slow one, and of arm64 machines.
 var counters = []struct {
-	name       string
-	hz, widths float64
+	name              string
+	hz, widths, grain float64
 }{
-	{"TSC", 2_599_998_000, 110},
-	{"slow TSC", 800_000_000, 40},
-	{"TSC without a vDSO", 3_000_000_000, 900},
-	{"Graviton", 1_050_000_000, 30},
-	{"25 MHz", 25_000_000, 2},
-	{"19.2 MHz", 19_200_000, 1},
+	{"TSC", 2_599_998_000, 110, 1},
+	{"TSC in steps of 10 ns", 2_596_124_000, 110, 26},
+	{"slow TSC", 800_000_000, 40, 1},
+	{"TSC without a vDSO", 3_000_000_000, 900, 1},
+	{"Graviton", 1_050_000_000, 30, 1},
+	{"25 MHz", 25_000_000, 2, 1},
+	{"19.2 MHz", 19_200_000, 1, 1},
+	{"steps of a microsecond", 62_500_000, 10, 62.5},
 }
 
 // The bound holds and time never steps back, whatever rate the clock runs at and
@@ -108,7 +114,7 @@ func TestTrackerBound(t *testing.T) {
 	for _, c := range counters {
 		t.Run(c.name, func(t *testing.T) {
 			seed := rand.Uint64()
-			w := newWorld(seed, c.hz, 1+(rand.Float64()-0.5)*1e-3, c.widths)
+			w := newWorld(seed, c.hz, 1+(rand.Float64()-0.5)*1e-3, c.widths, c.grain)
 			rates := []float64{1, 1 + 100e-6, 1 - 100e-6, 1 + 500e-6, 1 - 500e-6, 1 + 499e-6, 1, 1 + 1e-7}
 			for round := range 12 {
 				for _, pause := range []float64{1e3, 40e3, 700e3, 30e6} {
@@ -127,7 +133,7 @@ func TestTrackerBound(t *testing.T) {
 
 // On a steady clock the rate gets so good that only the samples' width counts.
 func TestTrackerSteady(t *testing.T) {
-	w := newWorld(1, 2_599_998_000, 1+12.3e-6, 110)
+	w := newWorld(1, 2_599_998_000, 1+12.3e-6, 110, 1)
 	w.run(t, 300e6, 10e3)
 	if got, want := w.tracker.Frequency(), w.hz/w.rate; math.Abs(got/want-1) > 2e-6 {
 		t.Errorf("Frequency = %.0f, want %.0f", got, want)
@@ -162,7 +168,7 @@ func TestTrackerJumps(t *testing.T) {
 	for name, test := range jumps {
 		t.Run(name, func(t *testing.T) {
 			seed := rand.Uint64()
-			w := newWorld(seed, 2_599_998_000, 1, 110)
+			w := newWorld(seed, 2_599_998_000, 1, 110, 1)
 			w.run(t, 100e6, 5e3)
 			test.jump(w)
 			before := w.tracker.Jumps
@@ -181,7 +187,7 @@ func TestTrackerJumps(t *testing.T) {
 // followed.
 func TestTrackerFastSlew(t *testing.T) {
 	for _, rate := range []float64{1.1, 0.9, 1.05, 0.95} {
-		w := newWorld(rand.Uint64(), 2_599_998_000, 1, 110)
+		w := newWorld(rand.Uint64(), 2_599_998_000, 1, 110, 1)
 		w.run(t, 100e6, 5e3)
 		w.rate = rate
 		w.run(t, 5e6, 5e3)
@@ -194,9 +200,24 @@ func TestTrackerFastSlew(t *testing.T) {
 	}
 }
 
+// Two samples may fall into one step of a coarse counter.
+func TestTrackerSameStep(t *testing.T) {
+	w := newWorld(1, 62_500_000, 1, 10, 62.5)
+	at := w.tracker.last
+	line := w.tracker.Next(at, 0)
+	at.Ref += 300
+	next := w.tracker.Next(at, 0)
+	if w.tracker.Jumps != 0 || w.tracker.Excess != 0 || next.Mult == 0 || next.Base < line.End() {
+		t.Errorf("%+v after %+v: Jumps %d, Excess %d", next, line, w.tracker.Jumps, w.tracker.Excess)
+	}
+	if hz := w.tracker.Frequency(); math.Abs(hz/62_500_000-1) > 1e-3 {
+		t.Errorf("Frequency = %.0f", hz)
+	}
+}
+
 // A floor, which comes from a clock that was in use before, is kept.
 func TestTrackerFloor(t *testing.T) {
-	w := newWorld(1, 2_599_998_000, 1, 110)
+	w := newWorld(1, 2_599_998_000, 1, 110, 1)
 	s := w.sample()
 	floor := s.Ref + 5000
 	line := w.tracker.Next(s, floor)
@@ -214,7 +235,7 @@ func TestTrackerFloor(t *testing.T) {
 
 // A line that has been cut is followed by one that begins where it ends.
 func TestTrackerCut(t *testing.T) {
-	w := newWorld(1, 2_599_998_000, 1, 110)
+	w := newWorld(1, 2_599_998_000, 1, 110, 1)
 	for _, ns := range []int64{1e9, 400_000, 10_000, 100, 1, 0, -5} {
 		whole := w.tracker.Next(w.sample(), 0)
 		cut := w.tracker.Cut(ns)
@@ -267,7 +288,7 @@ func BenchmarkUnordered(b *testing.B) {
 }
 
 func BenchmarkNext(b *testing.B) {
-	w := newWorld(1, 2_599_998_000, 1, 110)
+	w := newWorld(1, 2_599_998_000, 1, 110, 1)
 	s := w.sample()
 	for b.Loop() {
 		s.From, s.To, s.Ref = s.From+1_300_000, s.To+1_300_000, s.Ref+500_000

@@ -8,12 +8,20 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+func TestMain(m *testing.M) {
+	if entry.Load() != 0 {
+		panic("the vDSO has been looked up before anybody has asked")
+	}
+	os.Exit(m.Run())
+}
 
 // ids are the clocks that package clock offers.
 var ids = []int32{

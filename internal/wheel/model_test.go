@@ -193,9 +193,9 @@ func play(t testing.TB, data []byte) {
 
 func TestModel(t *testing.T) {
 	seed := seed(t)
-	scripts := 200
+	scripts := 120
 	if testing.Short() {
-		scripts = 50
+		scripts = 40
 	}
 	for k := range scripts {
 		rng := rand.New(rand.NewPCG(seed, uint64(k)))

@@ -51,7 +51,7 @@ func TestBorders(t *testing.T) {
 // a tick to the end of time ahead.
 func TestLoneTimer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(t), 0))
-	for range 20_000 {
+	for range 8000 {
 		from := rng.Int64N(MaxTick) >> rng.IntN(48)
 		tick := from + rng.Int64N(MaxTick-from+1)>>rng.IntN(48)
 		b := newBench(t, from)

@@ -1,0 +1,5 @@
+//go:build !linux || detent_portable
+
+package clock
+
+var otherReadings []reading
