@@ -72,43 +72,6 @@ func (b *bubbled) disarmLocked() bool {
 	return pending
 }
 
-// naps are the Sleeps of a service in synctest bubbles, for Close to end.
-type naps struct {
-	mu   sync.Mutex
-	wake map[chan struct{}]struct{}
-}
-
-// sleep is Sleep in a bubble.
-func (n *naps) sleep(d time.Duration) {
-	wake := make(chan struct{}, 1)
-	n.mu.Lock()
-	if n.wake == nil {
-		n.wake = make(map[chan struct{}]struct{})
-	}
-	n.wake[wake] = struct{}{}
-	n.mu.Unlock()
-	t := time.NewTimer(d)
-	select {
-	case <-t.C:
-	case <-wake:
-	}
-	t.Stop()
-	n.mu.Lock()
-	delete(n.wake, wake)
-	n.mu.Unlock()
-}
-
-// end wakes all that sleep. The caller is in their bubble: the channels may
-// not be used from outside.
-func (n *naps) end() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for wake := range n.wake {
-		wake <- struct{}{}
-	}
-	clear(n.wake)
-}
-
 func (b *bubbled) stop() bool {
 	if b.e.group.Closed() {
 		return false

@@ -136,7 +136,7 @@ func (s *Service) startContext(t *deadlineCtx, now time.Time, d time.Duration, o
 		t.timer = &place{svc: s, bubble: newBubbled(s.e, nil, t.expire, d, 0)}
 		return true
 	}
-	ns := int64(now.Sub(rt.AtTime(0)))
+	ns := rt.At(now)
 	st := shard.Timer{Kind: shard.Call, Target: (*ctxExpiry)(t)}
 	s.schedule(&st, d, ns)
 	sh, h, ok := s.e.group.Start(&st, ns)

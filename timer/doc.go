@@ -17,7 +17,7 @@
 //     with ten million pending as with none, with one small allocation (the
 //     *Timer), and never waits for a scan of the others.
 //   - A callback that blocks, or ends its goroutine, delays no other timer by more
-//     than about a millisecond, or log2(n) milliseconds where n of them block at
+//     than a few milliseconds, or log2(n) times as much where n of them block at
 //     the same time; the first to do so after a long run of short ones may delay
 //     those of the same P by 10 ms.
 //   - It does not tick: with no timer due, nothing runs.
@@ -71,6 +71,8 @@
 //   - The message of a panic begins with "timer:" where package time's begins
 //     with "time:". A nil callback panics in AfterFunc rather than later.
 //   - The GODEBUG setting asynctimerchan has no effect.
+//   - Once a precise timer has been started, a goroutine waits for the timerfd in
+//     the netpoller: the runtime does not report a deadlock of all others.
 //
 // # Testing
 //

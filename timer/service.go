@@ -19,8 +19,8 @@ type CallbackMode int
 
 const (
 	// Concurrent callbacks run as if each in its own goroutine: one that
-	// blocks delays no other by more than about a millisecond, or log2(n)
-	// milliseconds where n of them block at once; or by 10 ms where all before
+	// blocks delays no other by more than a few milliseconds, or log2(n)
+	// times as much where n of them block at once; or by 10 ms where all before
 	// it have been short. This is the default. It costs a goroutine for each
 	// burst of long callbacks, not for each callback.
 	Concurrent CallbackMode = iota
@@ -55,9 +55,8 @@ type Options struct {
 	Callbacks CallbackMode
 }
 
-// maxGrid bounds how far a great slack makes a timer's deadline be rounded up:
-// 2^16 ticks, 34 seconds.
-const maxGrid = 16
+// mostSlack bounds how far a great slack makes a timer's deadline be rounded up.
+const mostSlack = 30 * time.Second
 
 // Service is a set of timers with settings of its own. Its methods are the
 // functions of this package, and are safe for concurrent use.
@@ -76,7 +75,6 @@ type Service struct {
 type engine struct {
 	group  *shard.Group
 	forAll bool // the default service's, which is never closed
-	naps   naps
 }
 
 // place says where a timer lives, and what it is. Timers refer to a place of
@@ -116,9 +114,7 @@ func New(o *Options) (*Service, error) {
 func newService(e *engine, slack time.Duration) *Service {
 	s := &Service{e: e, auto: slack == AutoSlack}
 	if !s.auto {
-		if s.grid = shard.Grid(int64(slack)); s.grid != shard.Exact {
-			s.grid = min(s.grid, maxGrid)
-		}
+		s.grid = shard.Grid(int64(min(slack, mostSlack)))
 	}
 	shards := e.group.Shards()
 	s.funcs = make([]place, len(shards))
@@ -164,17 +160,14 @@ func (s *Service) WithSlack(slack time.Duration) *Service {
 // starting or resetting one, or sleeping, panics. Close returns an error if the
 // service is closed already, and for the default service, which it leaves alone.
 //
-// A Sleep in a synctest bubble returns early if Close is called in that bubble;
-// called elsewhere, Close leaves it to the bubble's clock.
+// A Sleep in a synctest bubble is left to the bubble's clock. A callback that
+// has been taken up when Close is called may begin after it has returned.
 func (s *Service) Close() error {
 	if s.e.forAll {
 		return errors.New("timer: the default service cannot be closed")
 	}
 	if !s.e.group.Close() {
 		return errors.New("timer: service already closed")
-	}
-	if _, inBubble := s.e.group.Now(); inBubble {
-		s.e.naps.end()
 	}
 	return nil
 }

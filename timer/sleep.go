@@ -23,12 +23,20 @@ func (s *Service) Sleep(d time.Duration) {
 	if d <= 0 {
 		return
 	}
+	now, inBubble := s.e.group.Now()
+	if inBubble {
+		if s.e.group.Closed() {
+			closedPanic("Sleep")
+		}
+		time.Sleep(d)
+		return
+	}
+	// Not before: a channel made in a bubble must not get into the pool.
 	sl := sleepers.Get().(*sleeper)
 	st := shard.Timer{Kind: shard.Sleep, Target: sl}
-	if _, _, ok := s.start(&st, d, "Sleep"); !ok {
-		sleepers.Put(sl)
-		s.e.naps.sleep(d)
-		return
+	s.schedule(&st, d, now)
+	if _, _, ok := s.e.group.Start(&st, now); !ok {
+		closedPanic("Sleep")
 	}
 	<-sl.wake
 	sleepers.Put(sl)

@@ -12,6 +12,7 @@ import (
 type Ticker struct {
 	C <-chan time.Time
 	t *ticker
+	c chan time.Time // C, whatever becomes of that
 }
 
 // ticker is what the engine knows of a Ticker. It does not keep the channel
@@ -21,7 +22,8 @@ type ticker struct {
 	handle shard.Handle // guarded by the lock of at.shard
 	// c is used by Fire, under the lock, while the ticker is pending: it is
 	// not collected before collected, which ends the ticker, has had the lock.
-	c rt.HiddenChan[time.Time]
+	c    rt.HiddenChan[time.Time]
+	dead bool // c must not be used any more; guarded by the lock
 }
 
 // NewTicker returns a new [Ticker] with a channel that will receive the current
@@ -52,23 +54,28 @@ func (s *Service) newTicker(d time.Duration, op string) *Ticker {
 	sh, h, ok := s.start(&st, d, op)
 	if !ok {
 		t.at = &place{svc: s, bubble: newBubbled(s.e, c, func() { sendTime(c) }, d, d)}
-		return &Ticker{C: c, t: t}
+		return &Ticker{C: c, t: t, c: c}
 	}
 	// The ticker may tick already: Fire uses neither of these.
 	t.at = &s.chans[sh.Index]
 	t.handle = h
 	rt.BeforeCollected(c, t.collected)
-	return &Ticker{C: c, t: t}
+	return &Ticker{C: c, t: t, c: c}
 }
 
 // Fire sends a tick.
-func (t *ticker) Fire(*shard.Shard, shard.Handle) { sendTime(t.c.Chan()) }
+func (t *ticker) Fire(*shard.Shard, shard.Handle) {
+	if !t.dead {
+		sendTime(t.c.Chan())
+	}
+}
 
 // collected ends a ticker whose channel is about to be collected.
 func (t *ticker) collected() {
 	sh := t.at.shard
 	sh.Lock()
 	sh.StopLocked(t.handle)
+	t.dead = true
 	sh.Unlock()
 }
 
@@ -111,7 +118,7 @@ func (t *Ticker) Reset(d time.Duration) {
 	}
 	st := shard.Timer{Kind: shard.Tick, Target: t.t, Period: int64(d)}
 	at.svc.schedule(&st, d, now)
-	at.shard.Lock()
+	at.shard.LockToStart()
 	h, ok := at.shard.RestartLocked(t.t.handle, &st, now)
 	if ok {
 		t.t.handle = h
@@ -125,7 +132,7 @@ func (t *Ticker) Reset(d time.Duration) {
 
 func (t *Ticker) drain() {
 	select {
-	case <-t.C:
+	case <-t.c:
 	default:
 	}
 }

@@ -145,7 +145,7 @@ func (t *Timer) Reset(d time.Duration) bool {
 	}
 	st.Kind, st.Func = at.kind, t.fire
 	sh := at.shard
-	sh.Lock()
+	sh.LockToStart()
 	old := shard.Handle(t.handle)
 	received := at.kind != shard.Send || !t.drain()
 	h, pending, ok := sh.ResetLocked(old, &st, now)

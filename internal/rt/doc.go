@@ -3,7 +3,7 @@
 // channels that the collector does not see.
 //
 // [Now] is [time.Since] of one fixed instant: CLOCK_MONOTONIC on Linux, counted
-// from the start of the process, at the cost of one vDSO call. The same call
+// from the start of the process, at the cost of one vDSO call. The same reading
 // tells whether the goroutine runs inside a testing/synctest bubble.
 //
 // [Pin] uses runtime.procPin by linkname. With the build tag detent_portable

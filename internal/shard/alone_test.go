@@ -45,7 +45,7 @@ func withoutBackstop(t *testing.T) *Group {
 	s := g.shards[0]
 	start(t, g, Sleep, Exact, time.Microsecond, func(*Shard, Handle) {})
 	s.Lock()
-	s.armBackstopLocked(never, 0)
+	s.armBackstopLocked(never)
 	s.backstop = waker.NewBackstop(func() {})
 	have := s.precise != nil
 	s.Unlock()

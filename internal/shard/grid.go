@@ -30,6 +30,9 @@ const (
 // late matters less than the system call.
 const urgentGrid = 5
 
+// urgent reports whether timers of the grid are armed with the timerfd.
+func urgent(grid uint8) bool { return grid >= heapGrid || grid <= urgentGrid }
+
 // autoGridMost is how much of its slack an automatic grid takes at once, if
 // there is as much: 2^20 ns, 1.05 ms. With it a timer fires about as late as
 // package time's would, which waits in whole milliseconds, and wakes the process
@@ -97,7 +100,7 @@ func (s *Shard) fileLocked(i uint32, n *slab.Node, now int64) (at int64, precise
 		return at, true
 	}
 	n.Tick = at >> TickShift
-	urgent := n.Grid <= urgentGrid
-	s.wheel.Insert(i, n, now>>TickShift, urgent)
-	return at, urgent
+	precise = urgent(n.Grid)
+	s.wheel.Insert(i, n, now>>TickShift, precise)
+	return at, precise
 }

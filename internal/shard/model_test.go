@@ -89,6 +89,9 @@ func (r *record) bounds() (lo, hi int64) {
 
 // pushable says what Push should return, as far as the model knows.
 func (r *record) pushable(deadline int64, grid uint8) bool {
+	if urgent(grid) && !urgent(r.grid) {
+		return false
+	}
 	due := limit(deadline, grid)
 	if r.inHeap || r.filed == 0 {
 		return due >= limit(r.deadline, r.grid)

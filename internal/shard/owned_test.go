@@ -76,7 +76,7 @@ func TestOwned(t *testing.T) {
 							continue
 						}
 						st.Deadline = deadline
-						o.s.Lock()
+						o.s.LockToStart()
 						if live = o.s.CurrentLocked(o.h); live {
 							o.h, _, _ = o.s.ResetLocked(o.h, st, now)
 							o.deadline = deadline

@@ -89,9 +89,14 @@ func (s *Shard) runnersWantedLocked(lost int, watch bool) int {
 	case n == 0:
 		s.wave = 1
 		return 1
-	case n >= runtime.GOMAXPROCS(0), free > 0 && !watch, free == n:
-		// Enough; or the next callback is about to be seen to; or runners that
-		// have been started have not come to run: more would not either.
+	case free == n, free > 0 && !watch:
+		// Runners that have been started have not come to run: more would not
+		// either. Or the next callback is about to be seen to.
+		return 0
+	case watch && s.long > 0:
+		// Long callbacks, each of which may be waiting for something.
+		return min(n, max(maxWave-n, 0))
+	case n >= runtime.GOMAXPROCS(0):
 		return 0
 	default:
 		return 1
@@ -122,7 +127,7 @@ func (s *Shard) leaveLocked(r *runner) {
 		return
 	}
 	now := s.group.clock()
-	if i, more := s.dueLocked(now); i != 0 || more {
+	if i, more := s.dueLocked(now, now); i != 0 || more {
 		if n := s.runnersWantedLocked(s.writeOffLocked(now), false); n > 0 {
 			go s.run(s.addRunnerLocked())
 		}

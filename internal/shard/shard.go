@@ -12,7 +12,7 @@
 // Timers that are due stay where they are filed until somebody fires them, one
 // by one: there is no list of expired timers. So a timer can be stopped until
 // the moment that its callback is about to be called, and a precise timer never
-// waits behind a million coarse ones: the heap is always looked at first.
+// waits behind a million coarse ones: heap and wheel take turns.
 //
 // Who fires:
 //
@@ -20,8 +20,9 @@
 //     package waker) do what is quick and cannot block: waking sleepers, sending
 //     on channels, ticking.
 //   - Runners call the callbacks, one after another, for as long as callbacks are
-//     due. Most of the time there is none; a burst has one for each P at most. A
-//     waker becomes a runner itself while the shard's callbacks have been short;
+//     due. Most of the time there is none; a burst of short callbacks has one for
+//     each P at most, one of long ones twice as many every interval. A waker
+//     becomes a runner itself while the shard's callbacks have been short;
 //     otherwise, and for more than one, it starts goroutines. (To start a
 //     goroutine makes the runtime wake another thread, which costs more than
 //     all else that a wake-up does.)
@@ -54,7 +55,8 @@
 // finds its deadline still to come, and files it anew. The condition for it is
 // that the node is not filed after its new limit. In the wheel the node's tick tells,
 // which package slab lets the holder of the node lock read; in the heap it is
-// enough that the limit does not move to earlier.
+// enough that the limit does not move to earlier. And it must not have been filed
+// for the backstop alone if it is to be precise now.
 //
 // # Ground rules
 //
@@ -128,7 +130,8 @@ type Shard struct {
 	// The times that the wakers are armed for, or never.
 	armedPrecise  int64
 	armedBackstop int64
-	busy          int // wakes of the timerfd's reader to go until it is trusted to be in time
+	wheelsTurn    bool // the wheel is looked at before the heap
+	busy          int  // wakes of the timerfd's reader to go until it is trusted to be in time
 
 	runners []*runner // those not written off
 	wave    int       // how many runners the last round of all-blocked started
@@ -145,7 +148,7 @@ type Shard struct {
 
 func newShard(g *Group, index int) *Shard {
 	s := &Shard{Index: index, group: g, armedPrecise: never, armedBackstop: never, wave: 1}
-	s.wheel = wheel.New(&s.nodes, g.clock()>>TickShift)
+	s.wheel = wheel.New(&s.nodes, 0) // It catches up with its first timer.
 	s.heap = heap.New(&s.nodes)
 	if g.manual {
 		s.starting = true // as if there were a timerfd already
@@ -178,24 +181,30 @@ func (s *Shard) breathe() {
 	s.Lock()
 }
 
-// reserveLocked makes room for one more node, and returns false if the shard is
-// closed. It releases the lock while it allocates.
-func (s *Shard) reserveLocked() bool {
-	for s.nodes.Full() {
+// LockToStart is Lock for a caller that is going to start or reset a timer: it
+// makes room for one more node first.
+func (s *Shard) LockToStart() {
+	s.Lock()
+	if !s.closed && s.nodes.Full() {
+		s.reserveLocked()
+	}
+}
+
+// reserveLocked makes room for one more node, unless the shard is closed. It
+// releases the lock while it allocates: whatever the caller has read under it
+// before may have changed.
+func (s *Shard) reserveLocked() {
+	for !s.closed && s.nodes.Full() {
 		s.Unlock()
 		ch := new(slab.Chunk)
 		s.Lock()
-		if s.closed {
-			return false
-		}
-		if !s.nodes.Full() {
-			break // Someone else has grown the slab; ch becomes garbage.
+		if s.closed || !s.nodes.Full() {
+			return // Someone else has grown the slab; ch becomes garbage.
 		}
 		if at := s.nodes.Grow(ch); at == len(s.payloads) {
 			s.payloads = append(s.payloads, payload{})
 		}
 	}
-	return true
 }
 
 // freeLocked returns node i, in no container and with its generation ended.

@@ -20,6 +20,9 @@ type Timer struct {
 // closed. The timer may fire before Start returns.
 func (g *Group) Start(t *Timer, now int64) (*Shard, Handle, bool) {
 	s := g.lock()
+	if !s.closed && s.nodes.Full() {
+		s.reserveLocked()
+	}
 	h, ok := s.startLocked(t, now)
 	s.endStart(t)
 	return s, h, ok
@@ -32,9 +35,9 @@ const soon = 1000
 
 // startLocked starts a timer on this shard, and returns false if the shard is
 // closed. A Send or Sleep that is due is fired at once, and its handle is 0. The
-// caller calls endStart instead of Unlock.
+// caller has made room for the node, and calls endStart instead of Unlock.
 func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
-	if s.closed || s.nodes.Full() && !s.reserveLocked() {
+	if s.closed {
 		return 0, false
 	}
 	if t.Deadline-now < soon {
@@ -99,7 +102,7 @@ func (s *Shard) EndReset(t *Timer) { s.endStart(t) }
 // endStart releases the lock, and makes the timerfd if the timer that has been
 // started is the first that wants one.
 func (s *Shard) endStart(t *Timer) {
-	need := s.precise == nil && !s.starting && (t.Grid >= heapGrid || t.Grid <= urgentGrid) && !s.closed
+	need := s.precise == nil && !s.starting && urgent(t.Grid) && !s.closed
 	if need {
 		s.starting = true
 	}
@@ -153,7 +156,8 @@ func (s *Shard) Push(h Handle, deadline int64, grid uint8) bool {
 	p := rt.Pin()
 	ok := n.TryLock(h)
 	if ok {
-		ok = pushable(n, deadline, grid)
+		// What has been filed without the timerfd in mind is filed anew.
+		ok = pushable(n, deadline, grid) && (urgent(n.Grid) || !urgent(grid))
 		if ok {
 			n.Deadline, n.Grid = deadline, grid
 		}

@@ -139,7 +139,7 @@ func (st *stress) op(rng *rand.Rand) bool {
 		return st.resetLocked(rng, e, now)
 	default:
 		fresh, t := st.spec(rng, now)
-		e.s.Lock()
+		e.s.LockToStart()
 		was := e.s.CurrentLocked(e.h)
 		h, ok := e.s.RestartLocked(e.h, t, now)
 		e.s.EndReset(t)
@@ -155,7 +155,7 @@ func (st *stress) op(rng *rand.Rand) bool {
 func (st *stress) resetLocked(rng *rand.Rand, e *event, now int64) bool {
 	fresh, t := st.spec(rng, now)
 	e.lower(t.Deadline)
-	e.s.Lock()
+	e.s.LockToStart()
 	h, pending, ok := e.s.ResetLocked(e.h, t, now)
 	e.s.EndReset(t)
 	switch {
@@ -278,7 +278,7 @@ func TestStressFire(t *testing.T) {
 			st.reset.Add(1)
 		}
 		e.lower(now)
-		e.s.Lock()
+		e.s.LockToStart()
 		if e.s.CurrentLocked(e.h) {
 			h, pending, ok := e.s.ResetLocked(e.h, &Timer{Deadline: now + 2_000_000, Grid: Exact, Kind: e.k, Target: e}, now)
 			if !ok || !pending || h != e.h {

@@ -65,19 +65,19 @@ func (s *Shard) armForLocked(at int64, precise bool, now int64) {
 		at = saturate(at, s.backstopDelay())
 	}
 	if at < s.armedBackstop {
-		s.armBackstopLocked(at, now)
+		s.armBackstopLocked(at)
 	}
 }
 
 // armBackstopLocked arms the backstop for the given time, or disarms it.
-func (s *Shard) armBackstopLocked(at, now int64) {
+func (s *Shard) armBackstopLocked(at int64) {
 	s.armedBackstop = at
 	switch {
 	case s.backstop == nil:
 	case at == never:
 		s.backstop.Disarm()
 	default:
-		s.backstop.Arm(at, now)
+		s.backstop.Arm(at, s.group.clock())
 	}
 }
 
@@ -114,7 +114,9 @@ func (s *Shard) armLocked(now int64) {
 		if backstop <= now {
 			backstop = never
 		}
-		backstop = min(backstop, now+s.watchLocked())
+		if !s.group.inline {
+			backstop = min(backstop, now+s.watchLocked())
+		}
 	}
 	// One that is armed for a time that has passed is about to call woken, which
 	// will arm it anew.
@@ -124,9 +126,10 @@ func (s *Shard) armLocked(now int64) {
 	}
 	// The backstop may be armed too late. Or too early to find anything due:
 	// then it is moved, in good time, or just left to fire if that is far off.
-	if now < s.armedBackstop && (backstop < s.armedBackstop ||
+	// While runners are at work it is not moved to later: it looks after them.
+	if now < s.armedBackstop && (backstop < s.armedBackstop || len(s.runners) == 0 &&
 		s.armedBackstop < min(at, backstop) && s.armedBackstop < now+calmDelay/2) {
-		s.armBackstopLocked(backstop, now)
+		s.armBackstopLocked(backstop)
 	}
 }
 
@@ -227,7 +230,7 @@ func (s *Shard) drainLocked(r *runner) (calls bool) {
 			now, budget = s.group.clock(), batch
 			continue
 		}
-		i, more := s.dueLocked(pass)
+		i, more := s.dueLocked(pass, now)
 		if more {
 			budget -= moreCost
 			continue
@@ -291,19 +294,37 @@ func (s *Shard) lengthLocked(ns int64) {
 	}
 }
 
-// dueLocked returns the index of a timer that is filed as due, the heap's
-// first, or 0. It returns true for more if it has to be called again to tell.
-func (s *Shard) dueLocked(now int64) (i uint32, more bool) {
+// dueLocked returns the index of a timer that is filed as due for a pass that
+// began at pass, or 0. It returns true for more if it has to be called again to
+// tell. Between two timers of the wheel comes one of the heap, even if that has
+// become due only since: neither a burst in the wheel nor a ticker in the heap
+// holds up the other by more than one timer.
+func (s *Shard) dueLocked(pass, now int64) (i uint32, more bool) {
+	precise, deadline := uint32(0), int64(never)
 	if s.heap.Len() > 0 {
-		if _, deadline, i := s.heap.Min(); deadline <= now {
-			return i, false
+		_, deadline, precise = s.heap.Min()
+	}
+	if deadline <= now && !s.wheelsTurn {
+		s.wheelsTurn = true
+		if deadline <= pass || s.wheel.Len() > 0 && s.wheelDueLocked(pass) {
+			return precise, false
 		}
 	}
-	i, state := s.wheel.Due(now >> TickShift)
-	if state == wheel.Due && len(s.wheel.Ahead) > 0 {
+	s.wheelsTurn = false
+	i, state := s.wheel.Due(pass >> TickShift)
+	switch {
+	case state == wheel.Due && len(s.wheel.Ahead) > 0:
 		s.loadLocked(s.wheel.Ahead)
+	case state == wheel.None && deadline <= pass:
+		return precise, false
 	}
 	return i, state == wheel.More
+}
+
+// wheelDueLocked reports whether the wheel has something to do for a pass.
+func (s *Shard) wheelDueLocked(pass int64) bool {
+	t, _, ok := s.wheel.Next()
+	return ok && t<<TickShift <= pass
 }
 
 // takeLocked takes node i, which is filed as due, out of its container, and
@@ -338,26 +359,30 @@ func (s *Shard) close() {
 	s.Lock()
 	s.closed = true
 	precise := s.precise
-	s.armBackstopLocked(never, 0)
+	s.armBackstopLocked(never)
 	if precise != nil && (s.group.inline || slices.ContainsFunc(s.runners, func(r *runner) bool { return r.reader })) {
 		// The reader may be in a callback, even the one that closes the group:
 		// it is not waited for.
 		precise.Replace()
 	}
-	var sleepers []action
+	s.Unlock()
+
+	// From here on nobody else touches what is filed: everybody who takes the
+	// lock looks at closed first. So the walk over it, however long, needs no
+	// lock, and keeps nobody from stopping the world.
 	keep := func(i uint32, n *slab.Node) {
 		if Kind(n.Kind) == Sleep {
-			sleepers = append(sleepers, s.actionLocked(i))
+			a := s.actionLocked(i)
+			a.fire(s, 0)
 		}
 	}
 	s.heap.Each(keep)
 	s.wheel.Each(keep)
+
+	s.Lock()
 	s.nodes.Clear()
 	s.payloads, s.heap, s.wheel = nil, nil, nil
 	s.Unlock()
-	for _, a := range sleepers {
-		a.fire(s, 0)
-	}
 	if precise != nil {
 		precise.Close()
 		precise.Wait()

@@ -109,7 +109,7 @@ func (w *world) start() {
 	if len(w.g.shards) == 1 {
 		s, h, ok = w.g.Start(st, now)
 	} else {
-		s.Lock()
+		s.LockToStart()
 		h, ok = s.startLocked(st, now)
 		s.endStart(st)
 	}
@@ -170,7 +170,7 @@ func (w *world) resetLocked() {
 		return
 	}
 	fresh, st := w.spec()
-	r.s.Lock()
+	r.s.LockToStart()
 	h, pending, ok := r.s.ResetLocked(r.h, st, w.now())
 	r.s.EndReset(st)
 	if ok == w.closed || pending != r.pending {
@@ -203,7 +203,7 @@ func (w *world) restart() {
 		return
 	}
 	fresh, st := w.spec()
-	r.s.Lock()
+	r.s.LockToStart()
 	h, ok := r.s.RestartLocked(r.h, st, w.now())
 	r.s.EndReset(st)
 	if ok == w.closed {

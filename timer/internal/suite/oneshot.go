@@ -252,7 +252,6 @@ func newTickerChan(e Engine, d time.Duration) <-chan time.Time { return e.NewTic
 // the border of the wheel's second level, which lies above two seconds.
 type long struct {
 	all *shots
-	sum atomic.Int64
 }
 
 func startLong(e Engine) *long {
