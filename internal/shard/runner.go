@@ -21,6 +21,13 @@ const (
 
 	// maxWave bounds how many runners are started at once.
 	maxWave = 1024
+
+	// fewCalls is how many callbacks a runner begins from one look of the
+	// backstop to the next, a watchInterval at least, if they are so long that
+	// more runners than Ps may help; and maxSlow how many runners there may be
+	// then.
+	fewCalls = 4
+	maxSlow  = 256
 )
 
 // runner is a goroutine that calls callbacks. Its fields are guarded by the
@@ -76,6 +83,10 @@ func (s *Shard) runnersWantedLocked(lost int, watch bool) int {
 	if s.group.inline {
 		return max(1-n, 0)
 	}
+	made := s.calls - s.watched
+	if watch {
+		s.watched = s.calls
+	}
 	free := 0
 	for _, r := range s.runners {
 		if !r.calling {
@@ -93,9 +104,9 @@ func (s *Shard) runnersWantedLocked(lost int, watch bool) int {
 		// Runners that have been started have not come to run: more would not
 		// either. Or the next callback is about to be seen to.
 		return 0
-	case watch && s.long > 0:
+	case watch && made < uint64(fewCalls*n):
 		// Long callbacks, each of which may be waiting for something.
-		return min(n, max(maxWave-n, 0))
+		return min(n, max(maxSlow-n, 0))
 	case n >= runtime.GOMAXPROCS(0):
 		return 0
 	default:

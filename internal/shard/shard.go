@@ -135,6 +135,8 @@ type Shard struct {
 
 	runners []*runner // those not written off
 	wave    int       // how many runners the last round of all-blocked started
+	calls   uint64    // callbacks begun
+	watched uint64    // what calls was when the backstop last looked
 	long    int       // short callbacks to go until the waker calls them itself
 
 	stopped, reset, fired, wakeups, started uint64

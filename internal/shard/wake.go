@@ -270,6 +270,7 @@ func (s *Shard) drainLocked(r *runner) (calls bool) {
 func (s *Shard) callUnlocked(r *runner, a action, h Handle, now int64) {
 	s.armLocked(now)
 	r.calling, r.since = true, now
+	s.calls++
 	s.Unlock()
 	a.fire(s, h)
 	s.Lock()
