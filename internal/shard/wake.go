@@ -55,16 +55,18 @@ func (s *Shard) openPrecise() {
 }
 
 // armForLocked arms the wakers for a timer that has just been filed, which
-// needs the shard woken at the given time.
+// needs the shard woken at the given time. A waker that is armed for a time that
+// has passed is about to call woken, which will arm it anew: to move it again and
+// again would keep it from firing.
 func (s *Shard) armForLocked(at int64, precise bool, now int64) {
 	if precise && s.precise != nil {
-		if at < s.armedPrecise {
+		if at < s.armedPrecise && now < s.armedPrecise {
 			s.armedPrecise = at
 			s.precise.Arm(at)
 		}
 		at = saturate(at, s.backstopDelay())
 	}
-	if at < s.armedBackstop {
+	if at < s.armedBackstop && now < s.armedBackstop {
 		s.armBackstopLocked(at)
 	}
 }
@@ -118,8 +120,7 @@ func (s *Shard) armLocked(now int64) {
 			backstop = min(backstop, now+s.watchLocked())
 		}
 	}
-	// One that is armed for a time that has passed is about to call woken, which
-	// will arm it anew.
+	// As in armForLocked, one that is armed for the past is left alone.
 	if at < s.armedPrecise && now < s.armedPrecise && s.precise != nil {
 		s.armedPrecise = at
 		s.precise.Arm(at)
