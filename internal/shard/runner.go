@@ -27,7 +27,7 @@ const (
 	// more runners than Ps may help; and maxSlow how many runners there may be
 	// then.
 	fewCalls = 4
-	maxSlow  = 256
+	maxSlow  = 128
 )
 
 // runner is a goroutine that calls callbacks. Its fields are guarded by the
@@ -104,8 +104,10 @@ func (s *Shard) runnersWantedLocked(lost int, watch bool) int {
 		// Runners that have been started have not come to run: more would not
 		// either. Or the next callback is about to be seen to.
 		return 0
-	case watch && made < uint64(fewCalls*n):
-		// Long callbacks, each of which may be waiting for something.
+	case watch && made >= uint64(n) && made < uint64(fewCalls*n):
+		// Long callbacks, each of which may be waiting for something. (With
+		// fewer the machine has stood still, or they are about to be written
+		// off.)
 		return min(n, max(maxSlow-n, 0))
 	case n >= runtime.GOMAXPROCS(0):
 		return 0
