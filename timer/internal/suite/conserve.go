@@ -137,6 +137,7 @@ func testConserveHot(t *testing.T, e Engine) {
 }
 
 func testConserveChannels(t *testing.T, e Engine) {
+	e.need(t, ExactResults)
 	accounts := make([]*account, 50)
 	quit := make(chan struct{})
 	var receivers sync.WaitGroup

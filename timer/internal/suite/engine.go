@@ -76,12 +76,16 @@ const (
 	// stopped, go with the next collection.
 	Dropped Capability = "a ticker that is dropped is collected"
 
+	// ExactResults are those of Stop and Reset while others receive: true for
+	// a value that nobody receives, and for no other.
+	ExactResults Capability = "Stop and Reset claim no value that another goroutine is receiving"
+
 	// SyncChannels are channels without a buffer: len and cap are 0.
 	SyncChannels Capability = "len and cap of C are 0"
 )
 
 // capabilities are all there are.
-var capabilities = []Capability{Concurrent, NilPanics, BoundedStorm, Counted, Dropped, SyncChannels}
+var capabilities = []Capability{Concurrent, NilPanics, BoundedStorm, Counted, Dropped, ExactResults, SyncChannels}
 
 // need skips the test if the engine lacks c.
 func (e Engine) need(t *testing.T, c Capability) {

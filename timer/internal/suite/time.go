@@ -19,6 +19,7 @@ func Time() Engine {
 		Lacks: map[Capability]string{
 			NilPanics:    "the nil function is called when the timer fires, which ends the program",
 			BoundedStorm: "each function gets a goroutine when it is due",
+			ExactResults: "once in ten thousand times Stop or Reset returns true and another goroutine receives the value (Go 1.26)",
 			Counted:      "package time has no counters",
 		},
 	}
