@@ -51,6 +51,11 @@
 // [WithTimeout] and the like are package context's, on these timers, and mix
 // with package context's own contexts in any order: see [Service.WithDeadline].
 //
+// # Queues
+//
+// A [Queue] keeps deadlines for values instead of closures: the form for millions
+// of them.
+//
 // # When to stay with package time
 //
 // A program with some hundreds of timers, none of them below a millisecond, gains

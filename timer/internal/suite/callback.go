@@ -252,16 +252,13 @@ func testCallbackSpins(t *testing.T, e Engine) {
 		t.Skip("a goroutine that spins stops the world")
 	}
 	var release atomic.Bool
+	defer release.Store(true)
 	var ended sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		ended.Add(1)
 		e.AfterFunc(time.Millisecond, func() {
 			defer ended.Done()
-			for start := time.Now(); !release.Load(); {
-				if time.Since(start) > patience {
-					t.Error("no other timer fires while a function spins")
-					return
-				}
+			for !release.Load() {
 			}
 		})
 	}
@@ -275,7 +272,7 @@ func testCallbackSpins(t *testing.T, e Engine) {
 			}
 		})
 	}
-	wait(t, "the spinning functions ended", &ended)
+	wait(t, "other timers fired beside functions that spin, and let them go", &ended)
 	all.checkOnce(t)
 	all.logLateness(t, "beside functions that spin on every P")
 }

@@ -52,10 +52,11 @@ func audit(t *testing.T, accounts []*account) {
 	for i := range accounts {
 		accounts[i].stop()
 	}
-	for start := time.Now(); time.Since(start) < patience; time.Sleep(time.Millisecond) {
+	for waited := time.Duration(0); waited < patience; waited += time.Millisecond {
 		if !slices.ContainsFunc(accounts, func(a *account) bool { return a.balance() > 0 }) {
 			break
 		}
+		time.Sleep(time.Millisecond)
 	}
 	settle()
 	var arms, fires, disarmed int64

@@ -11,8 +11,13 @@ import (
 )
 
 // patience is how long a test waits for what must happen. It is no bound on
-// lateness: it is long enough that only what never happens exceeds it.
+// lateness: it is long enough that only what never happens exceeds it. It is
+// counted in steps of the waiting: a machine that is halted and goes on (a
+// virtual one, while it is saved) takes one step, however long that was.
 var patience = time.Minute
+
+// step is the longest step in which patience is counted.
+const step = 50 * time.Millisecond
 
 // Scale is full, or a tenth of it where that would take too long.
 func Scale(full int) int {
@@ -29,27 +34,30 @@ const OneThread = runtime.GOOS == "js" || runtime.GOOS == "wasip1"
 // Eventually waits for cond to hold, and fails the test if it never does.
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	start := time.Now()
-	for pause := 100 * time.Microsecond; !cond(); pause = min(2*pause, 20*time.Millisecond) {
-		if time.Since(start) > patience {
+	pause := 100 * time.Microsecond
+	for waited := time.Duration(0); !cond(); waited += pause {
+		if waited > patience {
 			t.Fatalf("after %v still not so: %s", patience, what)
 		}
+		pause = min(2*pause, step)
 		time.Sleep(pause)
 	}
 }
 
 // Await receives from c, and fails the test if nothing ever comes.
-func Await[T any](t testing.TB, what string, c <-chan T) T {
+func Await[T any](t testing.TB, what string, c <-chan T) (v T) {
 	t.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	select {
-	case v := <-c:
-		return v
-	case <-limit.C:
-		t.Fatalf("after %v still not so: %s", patience, what)
-		panic("unreachable")
+	for waited := time.Duration(0); waited <= patience; waited += step {
+		limit := time.NewTimer(step)
+		select {
+		case v = <-c:
+			limit.Stop()
+			return v
+		case <-limit.C:
+		}
 	}
+	t.Fatalf("after %v still not so: %s", patience, what)
+	return v
 }
 
 // wait waits for wg, and fails the test if that never ends.
