@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-go/detent/internal/suite"
 	"github.com/detent-go/detent/timer"
-	"github.com/detent-go/detent/timer/internal/suite"
 )
 
 // wantClosed checks that f panics as what does on a closed service.

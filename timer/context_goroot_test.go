@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/detent-go/detent/timer/internal/suite"
+	"github.com/detent-go/detent/internal/suite"
 )
 
 // Go's own tests of contexts are compiled against a package that looks like

@@ -9,8 +9,8 @@ import (
 	"time"
 	"weak"
 
+	"github.com/detent-go/detent/internal/suite"
 	"github.com/detent-go/detent/timer"
-	"github.com/detent-go/detent/timer/internal/suite"
 )
 
 // pendingIs waits for the service to have n timers pending.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-go/detent/internal/suite"
 	"github.com/detent-go/detent/timer"
-	"github.com/detent-go/detent/timer/internal/suite"
 )
 
 // far is a timeout that no test lives to see.

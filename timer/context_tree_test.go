@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-go/detent/internal/suite"
 	"github.com/detent-go/detent/timer"
-	"github.com/detent-go/detent/timer/internal/suite"
 )
 
 // twin is one place in two trees of contexts of the same shape: in the one all

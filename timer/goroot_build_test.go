@@ -131,6 +131,14 @@ func shim(t *testing.T, src, timerPath string) []byte {
 	return b.Bytes()
 }
 
+// shorten makes loops of Go's tests shorter that wait for as many wake-ups, one
+// after another, as package time has no need of: it also looks for due timers
+// when somebody receives.
+var shorten = strings.NewReplacer(
+	"for range 100000 {\n\t\t\t\tselect {\n\t\t\t\tcase <-timer.C:", // TestMultiWakeupTicker
+	"for range 10000 {\n\t\t\t\tselect {\n\t\t\t\tcase <-timer.C:",
+)
+
 // rewrite returns Go's test file with its imports led to the stand-ins, and
 // without its way into the runtime.
 func rewrite(t *testing.T, name, standIns string) []byte {
@@ -175,6 +183,7 @@ func rewrite(t *testing.T, name, standIns string) []byte {
 	for _, e := range edits {
 		text = slices.Concat(text[:e.from], []byte(e.text), text[e.to:])
 	}
+	text = []byte(shorten.Replace(string(text)))
 	if bytes.Contains(text, []byte("\nvar haveHighResSleep bool\n")) {
 		// Windows alone has sleeps that are coarser, on some machines.
 		text = append(text, "\nfunc init() { haveHighResSleep = runtime.GOOS != \"windows\" }\n"...)

@@ -9,11 +9,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/detent-go/detent/timer/internal/suite"
+	"github.com/detent-go/detent/internal/suite"
 )
 
 // exempt holds those of Go's tests that detent does not pass, each with the
@@ -43,10 +42,6 @@ var hasty = []string{
 	"TestLongAdjustTimers", "TestOverflowSleep", "TestReset", "TestTickTimes", "TestTicker",
 	"TestTimerModifiedEarlier", "TestTimerStopStress", "TestZeroTimer",
 }
-
-// slow is one that waits 200,000 times for a tick of a microsecond, each time
-// for a wake-up. Package time also looks for due timers when somebody receives.
-const slow = "TestMultiWakeupTicker"
 
 // gorootLeast is how many of Go's tests must pass at the least: fewer means
 // that this test has lost them, not that Go has.
@@ -156,15 +151,7 @@ func (g *goroot) test(t *testing.T) {
 		t.Fatalf("listing Go's tests: %v\n%s", err, list)
 	}
 	names := strings.Fields(list)
-	// The slow one runs beside the others, in a process of its own.
-	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == slow })
-	var results, slowResults map[string]outcome
-	var out, slowOut string
-	var wg sync.WaitGroup
-	wg.Go(func() { results, out = g.run(t, rest...) })
-	wg.Go(func() { slowResults, slowOut = g.run(t, slow) })
-	wg.Wait()
-	maps.Copy(results, slowResults)
+	results, out := g.run(t, names...)
 
 	for _, name := range names {
 		attempts := 1
@@ -174,9 +161,6 @@ func (g *goroot) test(t *testing.T) {
 		// What never ended was cut off with the process by another one: by
 		// itself it shows what it does.
 		own, log := results, out
-		if name == slow {
-			log = slowOut
-		}
 		if own[name] == "" {
 			own, log = g.run(t, name)
 		}

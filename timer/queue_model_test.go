@@ -11,7 +11,7 @@ import (
 	"github.com/detent-go/detent/internal/rt"
 	"github.com/detent-go/detent/internal/shard"
 	"github.com/detent-go/detent/internal/slab"
-	"github.com/detent-go/detent/timer/internal/suite"
+	"github.com/detent-go/detent/internal/suite"
 )
 
 // The model test runs scripts of operations on a queue that keeps virtual time,

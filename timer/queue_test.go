@@ -10,8 +10,8 @@ import (
 	"time"
 	"weak"
 
+	"github.com/detent-go/detent/internal/suite"
 	"github.com/detent-go/detent/timer"
-	"github.com/detent-go/detent/timer/internal/suite"
 )
 
 // due is a value that knows when it is to be delivered, and which one it is.

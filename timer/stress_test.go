@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-go/detent/internal/suite"
 	"github.com/detent-go/detent/timer"
-	"github.com/detent-go/detent/timer/internal/suite"
 )
 
 // The suite's Conserve tests put each engine by itself under stress. These are

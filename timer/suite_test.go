@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-go/detent/internal/suite"
 	"github.com/detent-go/detent/timer"
-	"github.com/detent-go/detent/timer/internal/suite"
 )
 
 // The suite runs over package time in the suite's own package, which shows it

@@ -43,15 +43,25 @@ var rules = map[string]rule{
 		imports: []string{
 			"internal/heap", "internal/hist", "internal/rt", "internal/shard", "internal/slab", "internal/waker", "internal/wheel",
 		},
-		tests: []string{"timer/internal/suite"},
+		tests: []string{"internal/suite"},
 	},
-	"timer/internal/suite": {},
-	"clock":                {imports: []string{"internal/rt", "internal/tsc", "internal/vdso"}},
-	"probe":                {imports: []string{"clock", "timer", "internal/hostfs", "internal/tsc"}},
+	"internal/suite": {},
+	"clock":          {imports: []string{"internal/rt", "internal/tsc", "internal/vdso"}},
+	"probe":          {imports: []string{"clock", "timer", "internal/hostfs", "internal/tsc"}},
 
-	"prom/...": {imports: []string{"prom/...", "probe", "timer"}},
-	"cmd/...":  {imports: []string{"cmd/...", "clock", "probe", "prom/...", "timer", "trace/..."}},
+	"prom/...":  {imports: []string{"prom/...", "clock", "probe", "timer"}},
+	"trace/...": {imports: []string{"trace/..."}},
+	"lab/...": {
+		imports: []string{"lab/...", "clock", "probe", "timer"},
+		tests:   []string{"internal/suite"},
+	},
+	"examples/...": {imports: []string{"clock", "probe", "prom/...", "timer"}},
+	"cmd/...":      {imports: []string{"cmd/...", "clock", "lab", "probe", "prom/...", "timer", "trace/..."}},
 }
+
+// labApart is why nothing but the command that shows them reaches the lab's
+// experiments.
+const labApart = "the lab's engines are there to be measured, not to be used"
 
 // A ban holds whatever the table allows, over any number of steps: no package
 // that matches from reaches one that matches to.
@@ -60,7 +70,12 @@ type ban struct{ from, to, why string }
 var bans = []ban{
 	{"timer", "clock", "a bad TSC must not break a timer"},
 	{"timer", "internal/tsc", "a bad TSC must not break a timer"},
-	{"...", "lab/...", "the lab's engines are there to be measured, not to be used"},
+	{"timer", "lab/...", labApart},
+	{"clock", "lab/...", labApart},
+	{"probe", "lab/...", labApart},
+	{"prom/...", "lab/...", labApart},
+	{"trace/...", "lab/...", labApart},
+	{"examples/...", "lab/...", labApart},
 }
 
 // required are the modules that the library may require, all of them.

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -65,6 +66,8 @@ var cases = []struct {
 
 	{"Storm", testStorm},
 	{"Sleepers", testSleepers},
+
+	{"NothingLeft", testNothingLeft},
 }
 
 // Run runs the suite over e, as a subtest with the engine's name.
@@ -76,6 +79,7 @@ func Run(t *testing.T, e Engine) {
 			}
 			t.Logf("lacks %q: %s", c, why)
 		}
+		e.goroutines = runtime.NumGoroutine()
 		long := startLong(e)
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) { c.test(t, e) })

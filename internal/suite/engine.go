@@ -52,6 +52,9 @@ type Engine struct {
 	// Lacks holds the capabilities that the engine does not have, each with
 	// the reason. Tests of a capability that an engine lacks are skipped.
 	Lacks map[Capability]string
+
+	// goroutines is how many there were before the first test.
+	goroutines int
 }
 
 // Capability is a behaviour that not every engine has.

@@ -3,6 +3,7 @@ package suite
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,10 @@ var shownBy = map[string]func(e *Engine){
 
 	"Storm":    func(e *Engine) { delete(e.Lacks, BoundedStorm) },
 	"Sleepers": early,
-	"Long":     early,
+
+	"NothingLeft": leavesGoroutines,
+
+	"Long": early,
 }
 
 // TestFlaws runs each case over an engine with a flaw, in a process of its own,
@@ -143,6 +147,7 @@ func flawed(t *testing.T, name string) {
 	if spoil == nil {
 		t.Fatalf("no flaw is known that shows that %s can fail", name)
 	}
+	e.goroutines = runtime.NumGoroutine()
 	spoil(&e)
 	if name == "Long" {
 		t.Run(name, startLong(e).check)

@@ -252,3 +252,9 @@ func callsInTurn(e *Engine) {
 		return good.AfterFunc(d, func() { due <- f })
 	}
 }
+
+func leavesGoroutines(e *Engine) {
+	for range 100 {
+		go func() { select {} }()
+	}
+}

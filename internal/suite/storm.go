@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -20,6 +21,7 @@ const stormGoroutines = 64
 // Very many timers that are due at the same time: none is lost, none is early,
 // none fires twice, and the engine does not make a goroutine of each.
 func testStorm(t *testing.T, e Engine) {
+	testNothingLeft(t, e)
 	_, unbounded := e.Lacks[BoundedStorm]
 	n := e.size(1_000_000)
 	if unbounded {
@@ -91,6 +93,15 @@ func testStorm(t *testing.T, e Engine) {
 	if !unbounded && more > stormGoroutines {
 		t.Errorf("%d goroutines more, want at most %d", more, stormGoroutines)
 	}
+}
+
+// testNothingLeft waits until the goroutines have ended that fired timers and ran
+// functions in the tests so far: an idle engine keeps a few for each P.
+func testNothingLeft(t *testing.T, e Engine) {
+	most := e.goroutines + 2*runtime.GOMAXPROCS(0) + 4
+	Eventually(t, fmt.Sprintf("at most %d goroutines, after %d before the tests", most, e.goroutines), func() bool {
+		return runtime.NumGoroutine() <= most
+	})
 }
 
 // sleeperThreads is how many threads more any number of sleeps may cost: what
