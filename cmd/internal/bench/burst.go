@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/detent-go/detent/cmd/internal/machine"
 )
 
 const (
@@ -26,8 +28,8 @@ const notFired = math.MinInt64
 type burst[T handle] struct {
 	timers  []T
 	windows []*burstWindow
-	arming  usage // before the first timer was started
-	armed   usage // when all were
+	arming  machine.Usage // before the first timer was started
+	armed   machine.Usage // when all were
 }
 
 type burstWindow struct {
@@ -37,7 +39,7 @@ type burstWindow struct {
 	left       atomic.Int64
 	most       atomic.Int64  // goroutines seen
 	done       chan struct{} // closed by the last to fire, after end
-	end        usage
+	end        machine.Usage
 }
 
 // A shot is one timer of a burst.
@@ -57,7 +59,7 @@ func (s *shot) fire() {
 		storeMax(&w.most, int64(runtime.NumGoroutine()))
 	}
 	if left == 0 {
-		w.end = readUsage()
+		w.end = machine.ReadUsage()
 		close(w.done)
 	}
 }
@@ -100,7 +102,7 @@ func (h *host[T]) arm(req request) (values, error) {
 		b.windows = append(b.windows, w)
 	}
 	runtime.GC() // the garbage of the set-up is not the burst's
-	b.arming = readUsage()
+	b.arming = machine.ReadUsage()
 	step := stride(req.N)
 	for k, w := range b.windows {
 		begin := base + int64(k)*int64(req.Period)
@@ -117,7 +119,7 @@ func (h *host[T]) arm(req request) (values, error) {
 			}
 		}
 	}
-	b.armed = readUsage()
+	b.armed = machine.ReadUsage()
 	h.burst = b
 	return values{"lead_left_s": time.Duration(base - now()).Seconds()}, nil
 }

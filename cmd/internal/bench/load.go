@@ -2,67 +2,17 @@ package bench
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"github.com/detent-go/detent/cmd/internal/load"
 )
 
 const opLoad = "load"
-
-// A busy is a way to keep the Go scheduler busy.
-type busy string
-
-const (
-	busySpin     busy = "one spinning goroutine a P"
-	busySpinFour busy = "four spinning goroutines a P"
-	busyPingPong busy = "channel ping-pong"
-)
-
-// start makes the load, with pairs of goroutines where it is ping-pong; stop
-// ends it and returns when it has ended.
-func (b busy) start(pairs int) (stop func(), err error) {
-	var end atomic.Bool
-	var wg sync.WaitGroup
-	switch b {
-	case busySpin, busySpinFour:
-		n := runtime.GOMAXPROCS(0)
-		if b == busySpinFour {
-			n *= 4
-		}
-		for range n {
-			wg.Go(func() {
-				for !end.Load() {
-				}
-			})
-		}
-	case busyPingPong:
-		for range pairs {
-			ball := make(chan struct{})
-			wg.Go(func() {
-				for !end.Load() {
-					ball <- struct{}{}
-				}
-				close(ball)
-			})
-			wg.Go(func() {
-				for range ball {
-				}
-			})
-		}
-	default:
-		return nil, fmt.Errorf("unknown load %q", b)
-	}
-	return func() {
-		end.Store(true)
-		wg.Wait()
-	}, nil
-}
 
 // load sleeps req.D again and again for req.Window under the load req.Mode,
 // with req.N pairs.
 func (h *host[T]) load(req request) (values, error) {
 	h.engine.Sleep(req.D) // sets the engine up
-	stop, err := busy(req.Mode).start(req.N)
+	stop, err := load.Kind(req.Mode).Start(req.N)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +38,9 @@ func playLoad(s *stage) error {
 		sp.diff, sp.resolution = true, micros(int64(busySleep))
 	}
 	return s.rounds(func(int) error {
-		for _, b := range []busy{busySpin, busySpinFour, busyPingPong} {
+		for _, b := range load.Kinds()[1:] {
 			name := string(b)
-			if b == busyPingPong {
+			if b == load.PingPong {
 				name = fmt.Sprintf("%d pairs of %s", s.plan.LoadPairs, b)
 			}
 			for _, w := range ws {

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
+
+	"github.com/detent-go/detent/cmd/internal/machine"
 )
 
 const (
@@ -41,7 +43,7 @@ func memoryNow() (heap, rss float64, ok bool) {
 	debug.FreeOSMemory() // collects first
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	r, ok := residentBytes()
+	r, ok := machine.ResidentBytes()
 	return float64(m.HeapAlloc), float64(r), ok
 }
 
@@ -64,11 +66,11 @@ func gcMillis(n int) float64 {
 
 // usage returns the counters that idle takes differences of.
 func (h *host[T]) usage() (values, error) {
-	u := readUsage()
+	u := machine.ReadUsage()
 	v := values{}
-	v.addCPU("cpu_ms", usage{}, u, millis)
-	if u.err == nil && u.switches >= 0 {
-		v["waits"] = float64(u.switches)
+	v.addCPU("cpu_ms", machine.Usage{}, u, millis)
+	if u.Err == nil && u.Switches >= 0 {
+		v["waits"] = float64(u.Switches)
 	}
 	if n, ok := h.engine.Wakeups(); ok {
 		v["wakeups"] = float64(n)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/detent-go/detent/cmd/internal/machine"
 )
 
 // sample is a report with one row of each verdict and all that can go wrong.
@@ -13,7 +15,7 @@ func sample() *Report {
 	thread := spec{label: "lateness p50, nanosleep", metric: "late_p50_us", unit: unitUs, against: Nanosleep}
 	r := &Report{
 		Schema:   Schema,
-		Machine:  Machine{CPUModel: "Some CPU", CPUs: 1, Kernel: "Linux 0", Clocksource: "hpet", Go: "go0", Waker: WakerPortable, WakerReason: "no timerfd here", Environment: []string{"GOGC=1"}},
+		Machine:  machine.Info{CPUModel: "Some CPU", CPUs: 1, Kernel: "Linux 0", Clocksource: "hpet", Go: "go0", Waker: machine.WakerPortable, WakerReason: "no timerfd here", Environment: []string{"GOGC=1"}},
 		Settings: Settings{Form: "short", Rounds: 3, Procs: 4},
 		Rows: []*Row{
 			op.row("startstop", "now, 0 pending", []float64{30, 30, 30}, []float64{10, 10, 10}),

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/detent-go/detent/cmd/internal/machine"
 )
 
 const opPace = "pace"
@@ -38,7 +40,7 @@ type paceMark struct {
 	due   atomic.Int64
 	at    int64
 	fired int64
-	used  usage
+	used  machine.Usage
 }
 
 func (p *pacer[T]) fire() {
@@ -49,7 +51,7 @@ func (p *pacer[T]) fire() {
 	}
 	if i := l.phase.Load(); int(i) < len(l.marks) && t >= l.marks[i].due.Load() && l.phase.CompareAndSwap(i, i+1) {
 		m := &l.marks[i]
-		m.at, m.fired, m.used = t, fired, readUsage()
+		m.at, m.fired, m.used = t, fired, machine.ReadUsage()
 		if i == 0 {
 			l.marks[1].due.Store(t + l.window)
 		} else {

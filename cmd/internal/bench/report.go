@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/detent-go/detent/cmd/internal/machine"
 )
 
 // Schema names the form of the JSON that a Report is written in. A change
@@ -13,10 +15,10 @@ const Schema = "detent.bench/1"
 
 // A Report is all that one run has found out.
 type Report struct {
-	Schema   string   `json:"schema"`
-	Machine  Machine  `json:"machine"`
-	Settings Settings `json:"settings"`
-	Rows     []*Row   `json:"rows"`
+	Schema   string       `json:"schema"`
+	Machine  machine.Info `json:"machine"`
+	Settings Settings     `json:"settings"`
+	Rows     []*Row       `json:"rows"`
 	// Missing names what was to be measured and was not.
 	Missing []Missing `json:"missing"`
 	// Notes say what disturbed a measurement.

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/detent-go/detent/cmd/internal/machine"
 )
 
 // A Scenario is one part of the benchmark: some rows that need the same
@@ -79,7 +81,7 @@ func Run(ctx context.Context, cfg Config) *Report {
 	begin := time.Now()
 	r := &Report{
 		Schema:  Schema,
-		Machine: ReadMachine(),
+		Machine: machine.Read(),
 		Settings: Settings{
 			Form: cfg.Plan.Form, Rounds: cfg.Plan.Rounds, Procs: cfg.Procs, Scenarios: []string{},
 		},

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-go/detent/cmd/internal/machine"
 )
 
 // tiny is a plan whose scenarios take milliseconds.
@@ -202,7 +204,7 @@ func TestWorkerFails(t *testing.T) {
 
 // TestNoRoom: a case too big for the machine is left out and named.
 func TestNoRoom(t *testing.T) {
-	if _, ok := availableMemory(); !ok {
+	if _, ok := machine.AvailableMemory(); !ok {
 		t.Skip("this system does not tell how much memory is free")
 	}
 	scenarios, _ := Select(regexp.MustCompile("^gc$"))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/detent-go/detent/cmd/internal/machine"
 )
 
 // A stage is where one scenario is played: it starts workers, counts rounds
@@ -127,11 +129,11 @@ func (s *stage) note(format string, args ...any) {
 // roomFor says whether the machine has the memory for a case, and notes it if
 // not. A machine that does not tell has it.
 func (s *stage) roomFor(name string, bytes uint64) bool {
-	free, ok := availableMemory()
+	free, ok := machine.AvailableMemory()
 	if !ok || bytes <= free {
 		return true
 	}
-	s.skip(name, fmt.Sprintf("needs %s of memory, %s is free", gigabytes(bytes), gigabytes(free)))
+	s.skip(name, fmt.Sprintf("needs %s of memory, %s is free", machine.Gigabytes(bytes), machine.Gigabytes(free)))
 	return false
 }
 

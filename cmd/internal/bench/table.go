@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/detent-go/detent/cmd/internal/machine"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
@@ -25,11 +26,11 @@ func (r *Report) writeHead(b *strings.Builder) {
 		fmt.Fprintf(b, "  %-9s %s\n", name, strings.Join(parts, ", "))
 	}
 	fmt.Fprintf(b, "detent beside package time: the %s form, %s in turn, medians\n\n", r.Settings.Form, plural(r.Settings.Rounds, "round"))
-	machine := []string{m.CPUModel, plural(m.CPUs, "CPU")}
+	parts := []string{m.CPUModel, plural(m.CPUs, "CPU")}
 	if m.MemoryBytes > 0 {
-		machine = append(machine, gigabytes(m.MemoryBytes))
+		parts = append(parts, machine.Gigabytes(m.MemoryBytes))
 	}
-	line("machine", machine...)
+	line("machine", parts...)
 	line("kernel", m.Kernel, "clocksource "+m.Clocksource)
 	line("go", m.Go+" "+m.OS+"/"+m.Arch, fmt.Sprintf("GOMAXPROCS %d", r.Settings.Procs))
 	if m.WakerReason != "" {

@@ -1,4 +1,4 @@
-package bench
+package machine
 
 import (
 	"time"
@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func readUsage() usage {
+func ReadUsage() Usage {
 	var created, exited, kernel, user windows.Filetime
 	err := windows.GetProcessTimes(windows.CurrentProcess(), &created, &exited, &kernel, &user)
-	return usage{cpu: filetimeSpan(kernel) + filetimeSpan(user), switches: -1, err: err}
+	return Usage{CPU: filetimeSpan(kernel) + filetimeSpan(user), Switches: -1, Err: err}
 }
 
 // filetimeSpan reads a Filetime that counts a span, in units of 100 ns.

@@ -1,5 +1,5 @@
 //go:build !darwin && !freebsd && !netbsd && !openbsd && !dragonfly && !windows
 
-package bench
+package machine
 
 func platformCPU() string { return unknown }

@@ -1,6 +1,6 @@
 //go:build !unix && !windows
 
-package bench
+package machine
 
 import "runtime"
 

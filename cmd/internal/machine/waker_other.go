@@ -1,6 +1,6 @@
 //go:build !linux || detent_portable
 
-package bench
+package machine
 
 import "runtime"
 

@@ -1,4 +1,4 @@
-package bench
+package machine
 
 import (
 	"testing"
@@ -51,9 +51,9 @@ func TestMachineOther(t *testing.T) {
 	}
 }
 
-func TestReadMachine(t *testing.T) {
+func TestRead(t *testing.T) {
 	t.Setenv("GOGC", "150")
-	m := ReadMachine()
+	m := Read()
 	if m.CPUModel == "" || m.CPUs < 1 || m.Kernel == "" || m.Clocksource == "" || m.GOMAXPROCS < 1 {
 		t.Errorf("incomplete: %+v", m)
 	}

@@ -1,4 +1,4 @@
-package bench
+package machine
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A Machine is what the figures depend on.
-type Machine struct {
+// An Info is what the figures depend on.
+type Info struct {
 	CPUModel    string `json:"cpu_model"`
 	CPUs        int    `json:"cpus"`
 	MemoryBytes uint64 `json:"memory_bytes"` // 0: unknown
@@ -36,9 +36,9 @@ const (
 // unknown stands for what the machine does not tell.
 const unknown = "unknown"
 
-// ReadMachine describes the machine that it runs on.
-func ReadMachine() Machine {
-	m := Machine{
+// Read describes the machine that it runs on.
+func Read() Info {
+	m := Info{
 		CPUs: runtime.NumCPU(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		Go: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
 		Kernel: kernel(), Waker: WakerTimerfd, Environment: []string{},
@@ -99,12 +99,12 @@ func meminfo(root fs.FS, key string) (uint64, bool) {
 	return 0, false
 }
 
-// availableMemory is what can be taken without swapping; false where the
+// AvailableMemory is what can be taken without swapping; false where the
 // system does not tell.
-func availableMemory() (uint64, bool) { return meminfo(os.DirFS("/"), "MemAvailable") }
+func AvailableMemory() (uint64, bool) { return meminfo(os.DirFS("/"), "MemAvailable") }
 
-// residentBytes is the memory that this process has in use.
-func residentBytes() (uint64, bool) { return statm(os.DirFS("/")) }
+// ResidentBytes is the memory that this process has in use.
+func ResidentBytes() (uint64, bool) { return statm(os.DirFS("/")) }
 
 func statm(root fs.FS) (uint64, bool) {
 	b, err := fs.ReadFile(root, "proc/self/statm")
@@ -119,4 +119,4 @@ func statm(root fs.FS) (uint64, bool) {
 	return pages * uint64(os.Getpagesize()), err == nil
 }
 
-func gigabytes(b uint64) string { return fmt.Sprintf("%.1f GB", float64(b)/1e9) }
+func Gigabytes(b uint64) string { return fmt.Sprintf("%.1f GB", float64(b)/1e9) }

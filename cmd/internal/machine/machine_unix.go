@@ -1,6 +1,6 @@
 //go:build unix
 
-package bench
+package machine
 
 import "golang.org/x/sys/unix"
 
