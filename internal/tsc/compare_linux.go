@@ -4,6 +4,7 @@ package tsc
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -57,15 +58,9 @@ var ErrBusy = errors.New("the CPUs were busy")
 // than that.
 func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others int, coarse bool, err error) {
 	offsets = slices.Clone(known)
-	var all unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
+	cpus, err := CPUs()
+	if err != nil {
 		return offsets, 0, false, err
-	}
-	var cpus []int
-	for cpu := 0; len(cpus) < all.Count(); cpu++ {
-		if all.IsSet(cpu) {
-			cpus = append(cpus, cpu)
-		}
 	}
 	others = len(cpus) - 1
 	if others < 1 {
@@ -76,30 +71,51 @@ func CompareCPUs(known []Offset, budget time.Duration) (offsets []Offset, others
 		look = travel
 	}
 	began := time.Now()
-	result := make(chan error)
-	go func() {
-		result <- pinned(cpus[0], func() error {
-			for i, cpu := range cpus[1:] {
-				if i > 0 && time.Since(began) > budget {
-					break
-				}
-				if slices.ContainsFunc(known, func(o Offset) bool { return o.CPU == cpu }) {
-					continue
-				}
-				o, e := look(cpus[0], cpu)
-				if e != nil {
-					err = e
-					continue
-				}
-				offsets = append(offsets, o)
+	e := OnCPU(cpus[0], func() error {
+		for i, cpu := range cpus[1:] {
+			if i > 0 && time.Since(began) > budget {
+				break
 			}
-			return nil
-		})
-	}()
-	if e := <-result; e != nil {
+			if slices.ContainsFunc(known, func(o Offset) bool { return o.CPU == cpu }) {
+				continue
+			}
+			o, e := look(cpus[0], cpu)
+			if e != nil {
+				err = e
+				continue
+			}
+			offsets = append(offsets, o)
+		}
+		return nil
+	})
+	if e != nil {
 		return offsets, others, coarse, e
 	}
 	return offsets, others, coarse, err
+}
+
+// CPUs returns the CPUs that the process may run on, in order.
+func CPUs() ([]int, error) {
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return nil, fmt.Errorf("sched_getaffinity: %w", err)
+	}
+	cpus := make([]int, 0, all.Count())
+	for cpu := 0; len(cpus) < cap(cpus); cpu++ {
+		if all.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus, nil
+}
+
+// OnCPU runs f on a thread of its own that is pinned to a CPU, waits for it, and
+// returns what f has returned. The thread ends with f. f may put its thread on
+// other CPUs.
+func OnCPU(cpu int, f func() error) error {
+	result := make(chan error)
+	go func() { result <- pinned(cpu, f) }()
+	return <-result
 }
 
 // pinned runs f on a CPU. The goroutine must end afterwards: its thread is never
@@ -124,17 +140,27 @@ func moveTo(cpu int) error {
 func travel(from, to int) (Offset, error) {
 	o := Offset{CPU: to, Low: math.MinInt64, High: math.MaxInt64}
 	for i := 0; i < journeys || i < mostJourneys && o.High-o.Low > goneWell; i++ {
-		sent := Ordered()
-		if err := moveTo(to); err != nil {
+		x, err := journey(from, to)
+		if err != nil {
 			return o, err
 		}
-		here := Ordered()
-		if err := moveTo(from); err != nil {
-			return o, err
-		}
-		o.add(sent, here, Ordered())
+		o.add(x)
 	}
 	return o, nil
+}
+
+// journey is an exchange for which the thread itself goes there and back.
+func journey(from, to int) (x Exchange, err error) {
+	x.Sent = Ordered()
+	if err := moveTo(to); err != nil {
+		return x, err
+	}
+	x.Here = Ordered()
+	if err := moveTo(from); err != nil {
+		return x, err
+	}
+	x.Received = Ordered()
+	return x, nil
 }
 
 // A mailbox is what the two threads share. Each flag has a cache line of its own.
@@ -151,6 +177,51 @@ const stop = math.MaxUint64
 
 // compare exchanges messages with another CPU.
 func compare(_, cpu int) (Offset, error) {
+	o := Offset{CPU: cpu, Low: math.MinInt64, High: math.MaxInt64}
+	xs, err := converse(cpu, make([]Exchange, 0, exchanges))
+	for _, x := range xs {
+		o.add(x)
+	}
+	return o, err
+}
+
+// Converse lets a thread on one CPU exchange n messages with a thread on another,
+// and returns what the counters were. With GOMAXPROCS at 1 the two threads could
+// not run at the same time: then one thread goes back and forth itself, which takes
+// microseconds instead of a fraction of one, and no more than 50 times.
+//
+// The error is ErrBusy if the threads did not get to run at the same time for ten
+// exchanges within some 0.1 s, and says why if one of them could not be put on its
+// CPU. The threads end with the conversation.
+func Converse(from, to, n int) ([]Exchange, error) {
+	alone := runtime.GOMAXPROCS(0) < 2
+	if alone {
+		n = min(n, mostJourneys)
+	}
+	xs := make([]Exchange, 0, n)
+	err := OnCPU(from, func() (err error) {
+		if !alone {
+			xs, err = converse(to, xs)
+			return err
+		}
+		for range n {
+			x, err := journey(from, to)
+			if err != nil {
+				return err
+			}
+			xs = append(xs, x)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return xs, nil
+}
+
+// converse appends to xs exchanges of the calling thread with one on another CPU,
+// as many as it has room for.
+func converse(cpu int, xs []Exchange) ([]Exchange, error) {
 	var box mailbox
 	ready := make(chan error, 1)
 	done := make(chan struct{})
@@ -170,23 +241,22 @@ func compare(_, cpu int) (Offset, error) {
 		<-done
 	}()
 	if err := <-ready; err != nil {
-		return Offset{}, err
+		return nil, err
 	}
-	o := Offset{CPU: cpu, Low: math.MinInt64, High: math.MaxInt64}
 	patience := naps
-	for i := uint64(1); i <= exchanges; i++ {
+	for i := uint64(1); len(xs) < cap(xs); i++ {
 		sent := Ordered()
 		box.call.Store(i)
 		if !await(&box.answer, i, &patience) {
-			if i <= atLeast {
-				return Offset{}, ErrBusy
+			if len(xs) < atLeast {
+				return nil, ErrBusy
 			}
 			break
 		}
 		received := Ordered()
-		o.add(sent, box.here.Load(), received)
+		xs = append(xs, Exchange{sent, box.here.Load(), received})
 	}
-	return o, nil
+	return xs, nil
 }
 
 // reply answers calls until it is told to stop.

@@ -7,7 +7,8 @@
 //   - Arithmetic on readings, without any reading of its own: [Fit] finds the
 //     frequency; a [Tracker] turns samples of counter and reference clock into
 //     the [Line] by which readings are scaled, and bounds its error.
-//   - [CompareCPUs] looks for counters that are not in step.
+//   - [CompareCPUs] looks for counters that are not in step; [Converse] gives
+//     what it goes by, for any two CPUs.
 //   - [Parts] takes a time.Time apart and puts one together.
 //
 // Where [Supported] is false (other architectures and systems, the build tag

@@ -2,6 +2,11 @@ package tsc
 
 import "fmt"
 
+// An Exchange is a message from one CPU to another, and the answer: the one's
+// counter was Sent before the message left, the other's was Here when it had
+// arrived, and the one's was Received when the answer was back.
+type Exchange struct{ Sent, Here, Received uint64 }
+
 // An Offset is what is known of how many ticks one CPU's counter is ahead of
 // another's: no less than Low and no more than High.
 type Offset struct {
@@ -19,10 +24,8 @@ func (o Offset) Largest() int64 { return max(o.High, -o.Low, 0) }
 
 func (o Offset) String() string { return fmt.Sprintf("CPU %d: %d to %d ticks", o.CPU, o.Low, o.High) }
 
-// add narrows the offset by an exchange: the other CPU's counter was sent, this
-// one's counter was here when that arrived, and the answer to it was back at
-// received.
-func (o *Offset) add(sent, here, received uint64) {
-	o.High = min(o.High, int64(here-sent))
-	o.Low = max(o.Low, int64(here-received))
+// add narrows the offset by an exchange.
+func (o *Offset) add(x Exchange) {
+	o.High = min(o.High, int64(x.Here-x.Sent))
+	o.Low = max(o.Low, int64(x.Here-x.Received))
 }

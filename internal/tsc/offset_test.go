@@ -27,7 +27,7 @@ func TestOffset(t *testing.T) {
 			// Each way takes 100 ticks at the least, and some messages more.
 			sent := 1<<40 + i*10_000
 			there, back := 100+i%3*50, 100+i%7*40
-			o.add(sent, uint64(int64(sent+there)+test.ahead), sent+there+back)
+			o.add(Exchange{sent, uint64(int64(sent+there) + test.ahead), sent + there + back})
 		}
 		if o.Apart() != test.apart || o.Low > test.ahead || o.High < test.ahead || o.High-o.Low != 200 {
 			t.Errorf("%s: %v, apart %v", test.name, o, o.Apart())
@@ -69,6 +69,48 @@ func TestCompareCPUs(t *testing.T) {
 			again, _, _, _ := CompareCPUs(offsets, 20*time.Millisecond)
 			if len(again) < len(offsets) || !slices.Equal(again[:len(offsets)], offsets) {
 				t.Errorf("%v, after %v", again, offsets)
+			}
+		})
+	}
+}
+
+func TestConverse(t *testing.T) {
+	if !Supported {
+		if _, err := Converse(0, 1, 5); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("err = %v", err)
+		}
+		return
+	}
+	cpus, err := CPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cpus) < 2 {
+		t.Skip("one CPU")
+	}
+	for _, procs := range []int{2, 1} {
+		t.Run(fmt.Sprint("GOMAXPROCS=", procs), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			const n = 40
+			xs, err := Converse(cpus[0], cpus[1], n)
+			if errors.Is(err, ErrBusy) {
+				t.Skip(err)
+			}
+			if err != nil || len(xs) < 10 || len(xs) > n {
+				t.Fatalf("%d exchanges, err = %v", len(xs), err)
+			}
+			last := uint64(0)
+			for _, x := range xs {
+				// One CPU's readings, so they are in order whatever the other's are.
+				if x.Sent < last || x.Received < x.Sent {
+					t.Errorf("sent %d and received %d, after %d", x.Sent, x.Received, last)
+				}
+				last = x.Received
+			}
+			for _, pair := range [][2]int{{cpus[0], 1 << 20}, {1 << 20, cpus[0]}} {
+				if xs, err := Converse(pair[0], pair[1], n); err == nil || xs != nil {
+					t.Errorf("a CPU that does not exist: %d exchanges, err = %v", len(xs), err)
+				}
 			}
 		})
 	}
