@@ -5,5 +5,6 @@ package probe
 func Checks() []Check {
 	return []Check{
 		clocksourceCheck,
+		clocksCheck,
 	}
 }

@@ -47,7 +47,9 @@ var rules = map[string]rule{
 	},
 	"internal/suite": {},
 	"clock":          {imports: []string{"internal/rt", "internal/tsc", "internal/vdso"}},
-	"probe":          {imports: []string{"clock", "timer", "internal/hostfs", "internal/tsc"}},
+	"probe": {imports: []string{
+		"clock", "timer", "internal/hist", "internal/hostfs", "internal/tsc", "internal/vdso",
+	}},
 
 	"prom/...":  {imports: []string{"prom/...", "clock", "probe", "timer"}},
 	"trace/...": {imports: []string{"trace/..."}},

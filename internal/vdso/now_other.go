@@ -17,3 +17,9 @@ func Find() error { return errNone }
 
 // Disable does nothing, there is nothing to disable.
 func Disable() (restore func()) { return func() {} }
+
+// ErrNoImage says that the kernel has not mapped a vDSO.
+var ErrNoImage = errors.New("vdso: the process has no vDSO")
+
+// Image returns an error that wraps [errors.ErrUnsupported].
+func Image() ([]byte, error) { return nil, errNone }
