@@ -72,7 +72,7 @@
 //     until it fires or is stopped, as in Go before 1.23. A Ticker is collected.
 //   - Callbacks run as if each in its own goroutine, but several may run on one
 //     goroutine after another. A callback that calls runtime.LockOSThread must
-//     unlock before it returns; one that sets goroutine labels leaves them behind.
+//     unlock before it returns.
 //   - The message of a panic begins with "timer:" where package time's begins
 //     with "time:". A nil callback panics in AfterFunc rather than later.
 //   - The GODEBUG setting asynctimerchan has no effect.

@@ -20,6 +20,14 @@ type Stats struct {
 	// Lateness is by how much timers fired after their deadlines, as of the
 	// moment that the engine came to them.
 	Lateness Histogram
+
+	// Waker names what wakes the service for precise timers: "timerfd", or
+	// "runtime timer" where there is none, or none yet: before the first timer
+	// that wants one.
+	Waker string
+	// WakerErr is why no better waker could be made, or nil. Where file
+	// descriptors have run out it is tried again, a second later at the earliest.
+	WakerErr error
 }
 
 // Stats returns the counts. They are always on: a few plain increments under a
@@ -31,6 +39,7 @@ func (s *Service) Stats() Stats {
 		Started: g.Started, Stopped: g.Stopped, Reset: g.Reset,
 		Fired: g.Fired, Pending: g.Pending, Wakeups: g.Wakeups,
 		Lateness: Histogram{&g.Lateness},
+		Waker:    g.Waker.String(), WakerErr: g.WakerErr,
 	}
 }
 

@@ -151,6 +151,9 @@ func (g *Group) Closed() bool { return g.closed.Load() }
 type Stats struct {
 	Started, Stopped, Reset, Fired, Pending, Wakeups uint64
 	Lateness                                         hist.Hist
+
+	Waker    Waker // what wakes the group; the best that any shard has
+	WakerErr error // why there is no better one, or nil
 }
 
 // Stats adds up the counts of all shards. It locks each shard in turn.
@@ -172,4 +175,8 @@ func (s *Shard) addStats(sum *Stats) {
 	sum.Pending += uint64(s.nodes.Len())
 	sum.Wakeups += s.wakeups
 	sum.Lateness.Add(&s.lateness)
+	sum.Waker = max(sum.Waker, s.wakerLocked())
+	if s.preciseErr != nil {
+		sum.WakerErr = s.preciseErr
+	}
 }

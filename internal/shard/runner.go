@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/detent-go/detent/internal/rt"
 )
 
 const (
@@ -118,6 +120,7 @@ func (s *Shard) runnersWantedLocked(lost int, watch bool) int {
 
 // run is the life of a runner.
 func (s *Shard) run(r *runner) {
+	rt.Unlabel()
 	held := false
 	defer func() {
 		// The callback may have ended the goroutine (runtime.Goexit), or be

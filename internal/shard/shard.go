@@ -115,7 +115,7 @@ type Shard struct {
 
 	mu       sync.Mutex
 	closed   bool
-	starting bool // the timerfd is being made, or could not be made
+	starting bool // the timerfd is being made, or there cannot be one
 
 	// nodes has rules of its own for access without mu: see package slab.
 	nodes    slab.Slab
@@ -125,8 +125,10 @@ type Shard struct {
 	wheel *wheel.Wheel
 	heap  *heap.Heap
 
-	precise  *waker.Precise  // nil until the first precise timer
-	backstop *waker.Backstop // nil in a manual group
+	precise    *waker.Precise  // nil until the first precise timer
+	preciseErr error           // why the timerfd could not be made
+	retryAt    int64           // when to try again
+	backstop   *waker.Backstop // nil in a manual group
 	// The times that the wakers are armed for, or never.
 	armedPrecise  int64
 	armedBackstop int64

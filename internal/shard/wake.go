@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-go/detent/internal/rt"
 	"github.com/detent-go/detent/internal/slab"
 	"github.com/detent-go/detent/internal/waker"
 	"github.com/detent-go/detent/internal/wheel"
@@ -37,19 +38,22 @@ const (
 	moreCost = 32
 )
 
-// openPrecise makes the timerfd. Where that fails the backstop serves alone.
+// openPrecise makes the timerfd. Where that fails the backstop serves alone, and
+// it is tried again later.
 func (s *Shard) openPrecise() {
 	p, err := waker.NewPrecise(func() { s.woken(true) })
+	s.Lock()
 	if err != nil {
+		s.failedLocked(err)
+		s.Unlock()
 		return
 	}
-	s.Lock()
 	if s.closed {
 		s.Unlock()
 		p.Close()
 		return
 	}
-	s.precise = p
+	s.precise, s.preciseErr = p, nil
 	s.armLocked(s.group.clock())
 	s.Unlock()
 }
@@ -274,6 +278,7 @@ func (s *Shard) callUnlocked(r *runner, a action, h Handle, now int64) {
 	s.calls++
 	s.Unlock()
 	a.fire(s, h)
+	rt.Unlabel() // The callback may have set some.
 	s.Lock()
 	r.calling = false
 }

@@ -84,6 +84,7 @@ func NewPrecise(wake func()) (*Precise, error) {
 // goroutine has taken its turn. Should wake end the goroutine (runtime.Goexit in
 // a callback), another one takes over.
 func (p *Precise) wait(turn int64) {
+	rt.Unlabel()
 	closed := false
 	defer func() {
 		switch {
