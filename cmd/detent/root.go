@@ -16,14 +16,19 @@ const (
 	exitInterrupted = 130 // as the shell has it for a process ended by SIGINT
 )
 
-// An exitError ends the program with its code after the message, if there is
-// one.
+// An exitError ends the program with its code, after the message of err if there
+// is one.
 type exitError struct {
 	code int
 	err  error
 }
 
-func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.code)
+	}
+	return e.err.Error()
+}
 func (e *exitError) Unwrap() error { return e.err }
 
 // execute runs the command line and returns the exit code.
@@ -36,11 +41,14 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "detent: %v\n", err)
 	var e *exitError
 	if errors.As(err, &e) {
+		if e.err != nil {
+			fmt.Fprintf(stderr, "detent: %v\n", e.err)
+		}
 		return e.code
 	}
+	fmt.Fprintf(stderr, "detent: %v\n", err)
 	fmt.Fprintf(stderr, "Run '%s --help' for what there is.\n", cmd.CommandPath())
 	return exitUsage
 }
@@ -53,6 +61,6 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newBench())
+	root.AddCommand(newBench(), newDoctor())
 	return root
 }

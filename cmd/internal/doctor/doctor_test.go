@@ -1,0 +1,172 @@
+package doctor
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/detent-go/detent/cmd/internal/browsertest"
+	"github.com/detent-go/detent/probe"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// sick is a report with something of everything. Its text tries to break out.
+func sick() *probe.Report {
+	call := probe.Cost{Least: 174, Typical: 180}
+	return &probe.Report{
+		Version: probe.ReportVersion,
+		Started: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), Took: 12_340 * time.Millisecond,
+		Machine: probe.Machine{OS: "linux", Arch: "amd64", Kernel: "6.1.0-9-amd64", CPU: "Some CPU <b>", CPUs: 2, Hypervisor: "kvm", Go: "go1.26", GOMAXPROCS: 2},
+		Results: []probe.Result{
+			{
+				Check: "clocksource",
+				Findings: []probe.Finding{{
+					ID: "clocksource.unstable", Severity: probe.Critical, Confidence: probe.Certain,
+					Title:    "the kernel has marked the TSC unstable and reads hpet: every time.Now is a system call",
+					Detail:   "A reading of hpet takes a microsecond or more, one CPU at a time.",
+					Evidence: []probe.Evidence{{Name: "current", Value: "hpet", Source: "/sys/devices/system/clocksource/clocksource0/current_clocksource"}, {Name: "reason", Value: "</script><script>throw 1</script>", Source: "kmsg"}},
+					Remedy:   []string{"echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource", "boot with tsc=reliable if the machine's TSC is sound"},
+				}},
+			},
+			{
+				Check: "quota", Err: fmt.Errorf("cpu.stat: %w (run as root)", fs.ErrPermission),
+				Findings: []probe.Finding{
+					{ID: "cpu.quota", Severity: probe.Notice, Confidence: probe.Likely, Title: "a CPU quota of 1.5 CPUs", Evidence: []probe.Evidence{}},
+					{ID: "a.fact", Severity: probe.Info, Confidence: probe.Possible, Title: "a fact"},
+				},
+			},
+			{Check: "ptp", Err: errors.ErrUnsupported},
+			{Check: "clocks", Data: &probe.ClocksData{Clocks: []probe.ClockCost{
+				{Package: "time", Name: "Now", Clock: -1, How: "runtime", Cost: probe.Cost{Least: 42.4, Typical: 1043}, Step: 40},
+				{Package: "clock", Name: "Mono", How: "system call", Why: "no vDSO", Cost: probe.Cost{Least: 174, Typical: 180}, Syscall: &call, Resolution: 1},
+			}}},
+		},
+	}
+}
+
+func healthy() *probe.Report {
+	return &probe.Report{Version: 1, Took: time.Second, Machine: probe.Machine{OS: "plan9", Arch: "arm"}}
+}
+
+func TestVerdict(t *testing.T) {
+	notice := healthy()
+	notice.Results = []probe.Result{{Findings: []probe.Finding{{Severity: probe.Notice, Title: "x"}}}}
+	for _, c := range []struct {
+		r    *probe.Report
+		want string
+	}{
+		{healthy(), "This machine keeps time as it should."},
+		{notice, "This machine keeps time as it should; 1 thing costs precision or time in some programs."},
+		{sick(), "1 critical fault, 1 notice. First of all: the kernel has marked the TSC unstable and reads hpet: every time.Now is a system call."},
+	} {
+		if got := Verdict(c.r); got != c.want {
+			t.Errorf("%q\nwant %q", got, c.want)
+		}
+	}
+}
+
+// TestText compares with testdata/*.txt; -update writes them.
+func TestText(t *testing.T) {
+	for name, r := range map[string]*probe.Report{"sick": sick(), "healthy": healthy()} {
+		for _, width := range []int{80, 20} {
+			var b bytes.Buffer
+			if err := WriteText(&b, r, width, false); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", fmt.Sprintf("%s-%d.txt", name, width))
+			if *update {
+				if err := os.WriteFile(golden, b.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(b.Bytes(), want) {
+				t.Errorf("%s is not what is written:\n%s", golden, b.String())
+			}
+		}
+	}
+	var plain, colored bytes.Buffer
+	if err := errors.Join(WriteText(&plain, sick(), 80, false), WriteText(&colored, sick(), 80, true)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(plain.String(), "\x1b") || !strings.Contains(colored.String(), "\x1b[") {
+		t.Error("colours where there should be none, or none where there should be")
+	}
+}
+
+func TestBars(t *testing.T) {
+	w := &terminal{width: 40}
+	w.bars(bars{"title", []bar{{"1 us", 100, "50 %"}, {"1 ms", 1, "0.5 %"}, {"none", 0, "0 %"}}})
+	lines := strings.Split(w.b.String(), "\n")
+	count := func(s string) int { return strings.Count(s, "█") }
+	if full, least, none := count(lines[2]), lines[3], lines[4]; full < 10 || count(least) != 0 || !strings.ContainsRune(least, '▏') && !strings.ContainsRune(least, '▎') || strings.ContainsRune(none, '▏') {
+		t.Errorf("bars are not in proportion:\n%s", w.b.String())
+	}
+}
+
+func TestJSON(t *testing.T) {
+	for _, r := range []*probe.Report{sick(), healthy()} {
+		var b bytes.Buffer
+		if err := WriteJSON(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Schema, Verdict, Severity string
+			Findings                  []struct{ ID string }
+			Report                    struct{ Results []any }
+		}
+		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Schema != "detent.doctor/1" || got.Verdict != Verdict(r) || got.Severity != r.Worst().String() ||
+			len(got.Findings) != len(r.Findings()) || len(got.Report.Results) != len(r.Results) || got.Findings == nil {
+			t.Errorf("%s", b.Bytes())
+		}
+	}
+}
+
+// TestHTML has a browser draw the page.
+func TestHTML(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteHTML(&b, sick()); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(b.Bytes(), []byte("<script>throw")) || bytes.Contains(b.Bytes(), []byte("CPU <b>")) {
+		t.Error("text breaks out of the page")
+	}
+	for _, want := range []string{"clocksource.unstable", "run as root", "clock.Mono", `class="finding critical"`, "boot with tsc=reliable"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in the page", want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tab := browsertest.Open(t, 1100, 900)
+	tab.Run(chromedp.Navigate("file://" + file))
+	tab.Until("the plots are drawn", `document.querySelectorAll("#clocks svg path").length > 3`)
+	var overflow bool
+	tab.Eval(`document.documentElement.scrollWidth > innerWidth`, &overflow)
+	if overflow {
+		t.Error("the page is wider than the window")
+	}
+	tab.Shoot("doctor")
+	if p := tab.Problems(); len(p) > 0 {
+		t.Errorf("the console complains: %q", p)
+	}
+}

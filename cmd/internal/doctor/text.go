@@ -1,0 +1,182 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/detent-go/detent/probe"
+)
+
+// WriteText writes the report for a terminal that is so many columns wide, in
+// colours if color is set.
+func WriteText(w io.Writer, r *probe.Report, width int, color bool) error {
+	t := &terminal{width: max(width, 40), color: color}
+	t.verdict(r)
+	for _, f := range r.Findings() {
+		t.finding(f)
+	}
+	for _, s := range sections(r) {
+		t.section(s)
+	}
+	t.unseen(r)
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+type terminal struct {
+	b     strings.Builder
+	width int
+	color bool
+}
+
+var severityColors = map[probe.Severity]text.Colors{
+	probe.Info:     {text.FgHiBlack},
+	probe.Notice:   {text.FgBlue},
+	probe.Warning:  {text.FgYellow, text.Bold},
+	probe.Critical: {text.FgRed, text.Bold},
+}
+
+func (t *terminal) paint(c text.Colors, s string) string {
+	if !t.color {
+		return s
+	}
+	return c.Sprint(s)
+}
+
+// paragraph writes s with line breaks, indented; the first line after mark.
+func (t *terminal) paragraph(indent int, mark, s string) {
+	lines := strings.Split(text.WrapSoft(s, max(t.width-indent-len(mark), 20)), "\n")
+	for i, line := range lines {
+		if i > 0 {
+			mark = strings.Repeat(" ", len(mark))
+		}
+		t.b.WriteString(strings.TrimRight(strings.Repeat(" ", indent)+mark+line, " ") + "\n")
+	}
+}
+
+func (t *terminal) verdict(r *probe.Report) {
+	c := severityColors[r.Worst()]
+	if r.Worst() < probe.Warning {
+		c = text.Colors{text.FgGreen, text.Bold}
+	}
+	for _, line := range strings.Split(text.WrapSoft(Verdict(r), t.width), "\n") {
+		t.b.WriteString(t.paint(c, strings.TrimRight(line, " ")) + "\n")
+	}
+	t.paragraph(0, "", machine(r.Machine))
+	fmt.Fprintf(&t.b, "%s in %v.\n\n", plural(len(r.Results), "check", "checks"), r.Took.Round(100*time.Millisecond))
+}
+
+func (t *terminal) finding(f probe.Finding) {
+	c := severityColors[f.Severity]
+	head := strings.ToUpper(f.Severity.String())
+	if f.Confidence != probe.Certain {
+		head += " (" + f.Confidence.String() + ")"
+	}
+	for i, line := range strings.Split(text.WrapSoft(head+": "+f.Title, t.width), "\n") {
+		line = strings.TrimRight(line, " ")
+		if i == 0 {
+			line = t.paint(c, head) + strings.TrimPrefix(line, head)
+		}
+		t.b.WriteString(line + "\n")
+	}
+	if f.Detail != "" {
+		t.paragraph(4, "", f.Detail)
+	}
+	for _, e := range f.Evidence {
+		line := e.Name + ": " + e.Value
+		if e.Source != "" {
+			line += "  [" + e.Source + "]"
+		}
+		t.paragraph(4, "- ", line)
+	}
+	for i, step := range f.Remedy {
+		mark := "=> "
+		if len(f.Remedy) > 1 {
+			mark = fmt.Sprintf("=> %d. ", i+1)
+		}
+		// Not wrapped: a command is copied from here.
+		t.b.WriteString("    " + mark + step + "\n")
+	}
+	t.b.WriteString("    " + t.paint(severityColors[probe.Info], f.ID) + "\n\n")
+}
+
+func (t *terminal) section(s section) {
+	t.b.WriteString(t.paint(text.Colors{text.Bold}, s.title) + "\n")
+	if s.note != "" {
+		t.paragraph(0, "", s.note)
+	}
+	if len(s.rows) > 0 {
+		w := table.NewWriter()
+		style := table.StyleLight
+		style.Format.Header = text.FormatDefault
+		style.Options = table.Options{SeparateHeader: true}
+		w.SetStyle(style)
+		head := make(table.Row, len(s.head))
+		var columns []table.ColumnConfig
+		for i, h := range s.head {
+			head[i] = h
+			c := table.ColumnConfig{Number: i + 1, WidthMax: max(t.width/3, 18), WidthMaxEnforcer: text.WrapSoft}
+			if i >= s.text {
+				c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
+			}
+			columns = append(columns, c)
+		}
+		w.AppendHeader(head)
+		w.SetColumnConfigs(columns)
+		for _, r := range s.rows {
+			row := make(table.Row, len(r))
+			for i, cell := range r {
+				row[i] = cell
+			}
+			w.AppendRow(row)
+		}
+		for line := range strings.Lines(w.Render()) {
+			t.b.WriteString(strings.TrimRight(line, " \n") + "\n")
+		}
+	}
+	for _, b := range s.bars {
+		t.bars(b)
+	}
+	t.b.WriteString("\n")
+}
+
+// barEighths are the ends of a bar.
+var barEighths = []rune(" ▏▎▍▌▋▊▉")
+
+// bars draws a histogram: the widest bar takes what is left of the line.
+func (t *terminal) bars(h bars) {
+	t.b.WriteString("\n  " + h.title + "\n")
+	label, note, most := 0, 0, 0.0
+	for _, r := range h.rows {
+		label, note, most = max(label, len(r.label)), max(note, len(r.text)), max(most, r.value)
+	}
+	room := float64(max(t.width-label-note-6, 10))
+	for _, r := range h.rows {
+		eighths := 0
+		if most > 0 && r.value > 0 {
+			eighths = max(int(math.Round(r.value/most*room*8)), 1)
+		}
+		drawn := strings.Repeat("█", eighths/8)
+		if eighths%8 > 0 {
+			drawn += string(barEighths[eighths%8])
+		}
+		fmt.Fprintf(&t.b, "  %*s %*s %s\n", label, r.label, note, r.text, t.paint(text.Colors{text.FgCyan}, drawn))
+	}
+}
+
+func (t *terminal) unseen(r *probe.Report) {
+	list := Unseen(r)
+	if len(list) == 0 {
+		return
+	}
+	t.b.WriteString(t.paint(text.Colors{text.Bold}, "What could not be seen") + "\n")
+	for _, u := range list {
+		t.paragraph(0, "- ", u.Check+": "+strings.ReplaceAll(u.Err.Error(), "\n", "; "))
+	}
+}
