@@ -6,5 +6,6 @@ func Checks() []Check {
 	return []Check{
 		clocksourceCheck,
 		clocksCheck,
+		counterCheck,
 	}
 }

@@ -171,9 +171,9 @@ func clockReadings(syscalls bool) []clockReading {
 	return list
 }
 
-// measureCounter measures the clocks that renew themselves by being read: each
+// measureTSC measures the clocks that renew themselves by being read: each
 // is timed by itself, for in turn with the others they would be read too rarely.
-func measureCounter(c *clock.TSC, more func(round int) bool) []clockReading {
+func measureTSC(c *clock.TSC, more func(round int) bool) []clockReading {
 	// On a busy machine the first 20 ms of use take longer.
 	for s := newStopwatch(); errors.Is(c.Health().Err, clock.ErrCalibrating) && s.ns() < int64(patience); {
 		time.Sleep(time.Millisecond)
@@ -251,7 +251,9 @@ func measureClocks(ctx context.Context, rounds int) (*ClocksData, error) {
 
 	list := clockReadings(refused == nil)
 	readings, calls := plan(list)
-	if tsc.Supported {
+	// Where the instruction is forbidden, it ends the process.
+	hasCounter := tsc.Check() == nil
+	if hasCounter {
 		readings = append(readings, reading{"counter", func(n int) (sum int64) {
 			for range n {
 				sum += int64(tsc.Unordered())
@@ -276,12 +278,12 @@ func measureClocks(ctx context.Context, rounds int) (*ClocksData, error) {
 			d.Runtime = c.Served
 		}
 	}
-	if tsc.Supported && tsc.Check() == nil {
+	if hasCounter {
 		cost := times[len(readings)-1].cost()
 		d.Counter = &cost
 	}
 
-	list = append(list, measureCounter(&counter, more)...)
+	list = append(list, measureTSC(&counter, more)...)
 	measureSteps(ctx, list, &counter)
 	for _, r := range list {
 		d.Clocks = append(d.Clocks, r.ClockCost)
