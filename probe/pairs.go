@@ -64,8 +64,8 @@ func planPairs(places []hostfs.Place, most int) (chosen []pair, plan string) {
 		chosen = chosen[:max(most, 1)]
 		return chosen, fmt.Sprintf("CPU %d with %d of the %d others, sampled", first, len(chosen), n-1)
 	}
-	for _, pairs := range rest {
-		// Of a complete list the order does not matter.
+	for _, r := range relations {
+		pairs := rest[r]
 		rnd.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
 	}
 	for more := true; more && len(chosen) < most; {
