@@ -7,5 +7,6 @@ func Checks() []Check {
 		clocksourceCheck,
 		clocksCheck,
 		counterCheck,
+		stepsCheck,
 	}
 }

@@ -171,13 +171,19 @@ func clockReadings(syscalls bool) []clockReading {
 	return list
 }
 
-// measureTSC measures the clocks that renew themselves by being read: each
-// is timed by itself, for in turn with the others they would be read too rarely.
-func measureTSC(c *clock.TSC, more func(round int) bool) []clockReading {
-	// On a busy machine the first 20 ms of use take longer.
+// settle waits until a TSC knows what it thinks of the counter. On a busy machine the
+// first 20 ms of use take longer.
+func settle(c *clock.TSC) {
+	const patience = 60 * time.Millisecond
 	for s := newStopwatch(); errors.Is(c.Health().Err, clock.ErrCalibrating) && s.ns() < int64(patience); {
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// measureTSC measures the clocks that renew themselves by being read: each
+// is timed by itself, for in turn with the others they would be read too rarely.
+func measureTSC(c *clock.TSC, more func(round int) bool) []clockReading {
+	settle(c)
 	list := []clockReading{
 		{ClockCost: ClockCost{Package: "clock", Name: "TSC.Ordered"}, read: nanosOf(c.Ordered)},
 		{ClockCost: ClockCost{Package: "clock", Name: "TSC.Unordered"}, read: nanosOf(c.Unordered)},
@@ -216,12 +222,8 @@ func measureTSC(c *clock.TSC, more func(round int) bool) []clockReading {
 	return list
 }
 
-const (
-	// patience is how long a TSC is waited for.
-	patience = 60 * time.Millisecond
-	// nowBound is what package clock promises for Now.
-	nowBound = time.Microsecond
-)
+// nowBound is what package clock promises for Now.
+const nowBound = time.Microsecond
 
 // measureClocks takes rounds rounds of all readings. It ends early with ctx.
 func measureClocks(ctx context.Context, rounds int) (*ClocksData, error) {

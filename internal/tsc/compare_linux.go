@@ -110,8 +110,7 @@ func CPUs() ([]int, error) {
 }
 
 // OnCPU runs f on a thread of its own that is pinned to a CPU, waits for it, and
-// returns what f has returned. The thread ends with f. f may put its thread on
-// other CPUs.
+// returns what f has returned. The thread ends with f, which may [Move] it on.
 func OnCPU(cpu int, f func() error) error {
 	result := make(chan error)
 	go func() { result <- pinned(cpu, f) }()
@@ -123,14 +122,14 @@ func OnCPU(cpu int, f func() error) error {
 // goroutines.
 func pinned(cpu int, f func() error) error {
 	runtime.LockOSThread()
-	if err := moveTo(cpu); err != nil {
+	if err := Move(cpu); err != nil {
 		return err
 	}
 	return f()
 }
 
-// moveTo puts the calling thread on a CPU.
-func moveTo(cpu int) error {
+// Move puts the calling thread on a CPU, for good: the goroutine must have locked it.
+func Move(cpu int) error {
 	var set unix.CPUSet
 	set.Set(cpu)
 	return unix.SchedSetaffinity(0, &set)
@@ -152,11 +151,11 @@ func travel(from, to int) (Offset, error) {
 // journey is an exchange for which the thread itself goes there and back.
 func journey(from, to int) (x Exchange, err error) {
 	x.Sent = Ordered()
-	if err := moveTo(to); err != nil {
+	if err := Move(to); err != nil {
 		return x, err
 	}
 	x.Here = Ordered()
-	if err := moveTo(from); err != nil {
+	if err := Move(from); err != nil {
 		return x, err
 	}
 	x.Received = Ordered()

@@ -23,3 +23,6 @@ func CPUs() ([]int, error) { return nil, errors.ErrUnsupported }
 
 // OnCPU runs nothing.
 func OnCPU(cpu int, f func() error) error { return errors.ErrUnsupported }
+
+// Move returns an error.
+func Move(cpu int) error { return errors.ErrUnsupported }
