@@ -1,0 +1,145 @@
+package prom
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/detent-go/detent/clock"
+	"github.com/detent-go/detent/timer"
+)
+
+// Options say what a Collector exports. The zero value exports the default
+// service, the kernel's clocks and the cost of time.Now.
+type Options struct {
+	// Services are those of package timer, by the value of their label. nil: the
+	// default service, as "default".
+	Services map[string]*timer.Service
+
+	// TSC is a clock whose health is exported; nil: none.
+	TSC *clock.TSC
+
+	// NoTimeNow leaves the cost of time.Now out. It takes some 25 microseconds of
+	// each CPU, at most every 10 seconds.
+	NoTimeNow bool
+}
+
+// A Collector is a prometheus.Collector. Its methods are safe for concurrent use.
+type Collector struct {
+	services []service
+	tsc      *clock.TSC
+	now      *nowSampler // nil: none
+}
+
+type service struct {
+	name string
+	s    *timer.Service
+}
+
+// NewCollector returns a collector. It panics if a service is nil.
+func NewCollector(o Options) *Collector {
+	c := &Collector{tsc: o.TSC}
+	if o.Services == nil {
+		o.Services = map[string]*timer.Service{"default": timer.Default()}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Services)) {
+		if o.Services[name] == nil {
+			panic("prom: service " + name + " is nil")
+		}
+		c.services = append(c.services, service{name, o.Services[name]})
+	}
+	if !o.NoTimeNow {
+		c.now = newNowSampler()
+	}
+	return c
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("detent_"+name, help, labels, nil)
+}
+
+var (
+	startedDesc  = desc("timer_started_total", "Timers, tickers, sleeps and contexts started.", "service")
+	stoppedDesc  = desc("timer_stopped_total", "Pending timers stopped.", "service")
+	resetDesc    = desc("timer_reset_total", "Pending timers reset.", "service")
+	firedDesc    = desc("timer_fired_total", "Expiries of timers.", "service")
+	pendingDesc  = desc("timer_pending", "Timers that wait now.", "service")
+	wakeupsDesc  = desc("timer_wakeups_total", "Times that the service was woken by the system or the Go runtime.", "service")
+	latenessDesc = desc("timer_lateness_seconds", "By how much timers fired after their deadlines.", "service")
+
+	clockInfoDesc = desc("clock_info", "How each clock of the kernel is read in this process: by the vDSO, or why not.", "clock", "source")
+	trustedDesc   = desc("clock_trusted", "Whether the cycle counter is read (1), or the kernel's clock in its place (0).")
+	boundDesc     = desc("clock_error_bound_seconds", "How far the counter's clock may be from the kernel's.")
+	offsetDesc    = desc("clock_cpu_offset_bound_seconds", "How far apart the counters of any two CPUs compared may be.")
+	fallbackDesc  = desc("clock_fallbacks_total", "Times that trust in the counter was lost.")
+	jumpDesc      = desc("clock_jumps_total", "Times that counter and kernel's clock were found apart, as after a suspend or a migration.")
+)
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{startedDesc, stoppedDesc, resetDesc, firedDesc, pendingDesc, wakeupsDesc, latenessDesc, clockInfoDesc} {
+		ch <- d
+	}
+	if c.tsc != nil {
+		for _, d := range []*prometheus.Desc{trustedDesc, boundDesc, offsetDesc, fallbackDesc, jumpDesc} {
+			ch <- d
+		}
+	}
+	if c.now != nil {
+		c.now.cost.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range c.services {
+		s.collect(ch)
+	}
+	for _, k := range clock.Clocks() {
+		ch <- prometheus.MustNewConstMetric(clockInfoDesc, prometheus.GaugeValue, 1, k.String(), k.Source().String())
+	}
+	if c.tsc != nil {
+		c.collectTSC(ch)
+	}
+	if c.now != nil {
+		c.now.sample()
+		c.now.cost.Collect(ch)
+	}
+}
+
+func (s service) collect(ch chan<- prometheus.Metric) {
+	stats := s.s.Stats()
+	for _, v := range []struct {
+		desc  *prometheus.Desc
+		kind  prometheus.ValueType
+		value uint64
+	}{
+		{startedDesc, prometheus.CounterValue, stats.Started},
+		{stoppedDesc, prometheus.CounterValue, stats.Stopped},
+		{resetDesc, prometheus.CounterValue, stats.Reset},
+		{firedDesc, prometheus.CounterValue, stats.Fired},
+		{pendingDesc, prometheus.GaugeValue, stats.Pending},
+		{wakeupsDesc, prometheus.CounterValue, stats.Wakeups},
+	} {
+		ch <- prometheus.MustNewConstMetric(v.desc, v.kind, float64(v.value), s.name)
+	}
+	ch <- newHistogram(latenessDesc, stats.Lateness, s.name)
+}
+
+func (c *Collector) collectTSC(ch chan<- prometheus.Metric) {
+	h := c.tsc.Health()
+	_, bound := c.tsc.Bounded()
+	trusted := 0.0
+	if h.Trusted {
+		trusted = 1
+	}
+	gauge := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	}
+	gauge(trustedDesc, trusted)
+	gauge(boundDesc, bound.Seconds())
+	gauge(offsetDesc, h.Offset.Seconds())
+	ch <- prometheus.MustNewConstMetric(fallbackDesc, prometheus.CounterValue, float64(h.Fallbacks))
+	ch <- prometheus.MustNewConstMetric(jumpDesc, prometheus.CounterValue, float64(h.Jumps))
+}

@@ -1,0 +1,29 @@
+// Package prom exports the counts of package timer's services, the health of
+// clocks and the cost of time.Now to Prometheus.
+//
+//	prometheus.MustRegister(prom.NewCollector(prom.Options{}))
+//
+// A [Collector] reads everything at the scrape: between scrapes it costs nothing,
+// beyond the counters that a service keeps anyway. It starts no goroutine.
+//
+// # Metrics
+//
+// All names begin with detent_. Label service is the name from Options.Services,
+// and nothing that a program does at run time adds a series: their number is known
+// when the collector is made, but for one per CPU and clock source.
+//
+//	timer_started_total, timer_stopped_total,      timers by what became of them
+//	timer_reset_total, timer_fired_total
+//	timer_pending                                  timers that wait
+//	timer_wakeups_total                            times that the service was woken
+//	timer_lateness_seconds                         histogram, deadline to fire
+//	time_now_duration_seconds{cpu,vdso}            histogram, what time.Now costs
+//	clock_info{clock,source}                       1: how each clock is read
+//	clock_trusted                                  1 while the cycle counter is used
+//	clock_error_bound_seconds                      how far its clock may be off
+//	clock_cpu_offset_bound_seconds                 how far apart CPUs may be
+//	clock_fallbacks_total, clock_jumps_total       faults since the program started
+//
+// Histograms have both forms, native ones with 8 buckets for each doubling and
+// classic ones; which of them is stored is the server's choice.
+package prom
