@@ -37,10 +37,10 @@ type CounterData struct {
 	Longest time.Duration `json:"longest_ns"`
 	Jumps   []Jump        `json:"jumps"`
 
-	CPUs   []hostfs.Place `json:"cpus"`
-	Plan   string         `json:"plan"` // which pairs were to be compared
-	Pairs  []PairOffset   `json:"pairs"`
-	Groups []OffsetGroup  `json:"groups"`
+	CPUs   []Place       `json:"cpus"`
+	Plan   string        `json:"plan"` // which pairs were to be compared
+	Pairs  []PairOffset  `json:"pairs"`
+	Groups []OffsetGroup `json:"groups"`
 	// Missed is the number of pairs that the time did not suffice for.
 	Missed int `json:"missed,omitempty"`
 	// Coarse says that GOMAXPROCS is 1, so that one thread went from CPU to CPU
@@ -51,6 +51,9 @@ type CounterData struct {
 	Clocksource string `json:"clocksource,omitempty"`
 	Trusted     bool   `json:"trusted"`
 }
+
+// A Place says where a CPU is in the machine.
+type Place = hostfs.Place
 
 // A Jump is of the counter against CLOCK_MONOTONIC_RAW.
 type Jump struct {

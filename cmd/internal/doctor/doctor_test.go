@@ -51,6 +51,20 @@ func sick() *probe.Report {
 				{Package: "time", Name: "Now", Clock: -1, How: "runtime", Cost: probe.Cost{Least: 42.4, Typical: 1043}, Step: 40},
 				{Package: "clock", Name: "Mono", How: "system call", Why: "no vDSO", Cost: probe.Cost{Least: 174, Typical: 180}, Syscall: &call, Resolution: 1},
 			}}},
+			{Check: "counter", Data: &probe.CounterData{
+				Frequency: 2.6e9, FrequencyError: 44, Over: 2500 * time.Millisecond, Stated: 2.599998e9, StatedBy: "CPUID 15h", Samples: 1980,
+				Slew: 12, SlewError: 34, Plan: "all pairs",
+				CPUs: []probe.Place{{CPU: 0}, {CPU: 1}, {CPU: 4}},
+				Pairs: []probe.PairOffset{
+					{From: 0, To: 1, RoundTrip: 100, MedianTrip: 110, Low: -50, High: 50},
+					{From: 0, To: 4, RoundTrip: 300, MedianTrip: 310, Low: 1000, High: 1300, Apart: true},
+					{From: 1, To: 4, Error: "gone"},
+				},
+				Groups: []probe.OffsetGroup{{Relation: "cores of a node", Pairs: 2, RoundTrip: 100, MedianTrip: 110, Bound: 1300, Apart: 1}},
+			}},
+			{Check: "steps", Data: &probe.StepsData{Counts: []probe.StepCount{
+				{Clock: "time.Now", Promise: probe.PromiseWall, Method: probe.Shared, Threads: 2, Readings: 1e7, Back: 3, Worst: 2100},
+			}}},
 		},
 	}
 }
@@ -159,7 +173,9 @@ func TestHTML(t *testing.T) {
 	}
 	tab := browsertest.Open(t, 1100, 900)
 	tab.Run(chromedp.Navigate("file://" + file))
-	tab.Until("the plots are drawn", `document.querySelectorAll("#clocks svg path").length > 3`)
+	for _, id := range []string{"clocks", "offsets"} {
+		tab.Until("the plots are drawn", `document.querySelectorAll("#`+id+` svg path").length > 3`)
+	}
 	var overflow bool
 	tab.Eval(`document.documentElement.scrollWidth > innerWidth`, &overflow)
 	if overflow {

@@ -37,6 +37,10 @@ func sections(r *probe.Report) []section {
 		switch d := result.Data.(type) {
 		case *probe.ClocksData:
 			list = append(list, clockSection(d))
+		case *probe.CounterData:
+			list = append(list, counterSections(d)...)
+		case *probe.StepsData:
+			list = append(list, stepsSection(d))
 		}
 	}
 	return list
