@@ -320,8 +320,9 @@ func (q *Queue[T]) Len() int {
 }
 
 // Stats returns the queue's counts. They are as those of [Service.Stats], and
-// cost as much; the timers that wake the queue are counted there. Fired is the
-// number of values delivered, Wakeups that of wakes by the service.
+// cost as much; the timers that wake the queue are counted there, and their lateness
+// blamed there. Fired is the number of values delivered, Wakeups that of wakes by
+// the service; Blame, Waker and WakerErr are empty.
 func (q *Queue[T]) Stats() Stats {
 	sum := new(shard.Stats)
 	for _, s := range q.shards {

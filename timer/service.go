@@ -48,7 +48,7 @@ type Options struct {
 
 	// Shards is the number of separate sets of timers, each with its own
 	// lock. The default, 0, is GOMAXPROCS at the time of [New], so that Ps do
-	// not wait for each other. Each shard takes about 14 KB. Not negative.
+	// not wait for each other. Each shard takes about 30 KB. Not negative.
 	Shards int
 
 	// Callbacks says how callbacks run. The default is [Concurrent].

@@ -21,6 +21,9 @@ type Stats struct {
 	// moment that the engine came to them.
 	Lateness Histogram
 
+	// Blame is Lateness split by its causes.
+	Blame Blame
+
 	// Waker names what wakes the service for precise timers: "timerfd", or
 	// "runtime timer" where there is none, or none yet: before the first timer
 	// that wants one.
@@ -31,7 +34,7 @@ type Stats struct {
 }
 
 // Stats returns the counts. They are always on: a few plain increments under a
-// lock that is held anyway. Stats locks the shards in turn, and copies 4 KB for
+// lock that is held anyway. Stats locks the shards in turn, and copies 16 KB for
 // each: it is for every second rather than for every request.
 func (s *Service) Stats() Stats {
 	g := s.e.group.Stats()
@@ -39,6 +42,7 @@ func (s *Service) Stats() Stats {
 		Started: g.Started, Stopped: g.Stopped, Reset: g.Reset,
 		Fired: g.Fired, Pending: g.Pending, Wakeups: g.Wakeups,
 		Lateness: Histogram{&g.Lateness},
+		Blame:    newBlame(&g.Blame),
 		Waker:    g.Waker.String(), WakerErr: g.WakerErr,
 	}
 }

@@ -182,7 +182,7 @@ func readGroup2(root fs.FS, dir string) (Cgroup, error) {
 	if err != nil {
 		return g, err
 	}
-	g.Throttling = Throttling{stat["nr_periods"], stat["nr_throttled"], micros(stat["throttled_usec"])}
+	g.Throttling = throttlingOf(2, stat)
 	burst, err := optional(root, dir+"/cpu.max.burst")
 	if err != nil {
 		return g, err
@@ -214,7 +214,7 @@ func readGroup1(root fs.FS, dir string) (Cgroup, error) {
 	if err != nil {
 		return g, err
 	}
-	g.Throttling = Throttling{stat["nr_periods"], stat["nr_throttled"], nanos(stat["throttled_time"])}
+	g.Throttling = throttlingOf(1, stat)
 	burst, err := optional(root, dir+"/cpu.cfs_burst_us")
 	if err != nil {
 		return g, err

@@ -36,7 +36,7 @@ var rules = map[string]rule{
 	"internal/vdso":   {low: true},
 	"internal/waker":  {imports: []string{"internal/rt"}, low: true},
 	"internal/shard": {imports: []string{
-		"internal/heap", "internal/hist", "internal/rt", "internal/slab", "internal/waker", "internal/wheel",
+		"internal/heap", "internal/hist", "internal/hostfs", "internal/rt", "internal/slab", "internal/waker", "internal/wheel",
 	}},
 
 	"timer": {

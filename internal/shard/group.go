@@ -27,6 +27,8 @@ type Group struct {
 	manual bool
 	closed atomic.Bool
 
+	throttle *throttle // nil in a manual group
+
 	// virtual is the current time of a manual group.
 	virtual atomic.Int64
 
@@ -44,6 +46,9 @@ func NewGroup(c Config) *Group {
 		n = runtime.GOMAXPROCS(0)
 	}
 	g := &Group{shards: make([]*Shard, n), inline: c.Inline || c.Manual, manual: c.Manual}
+	if !c.Manual {
+		g.throttle = newThrottle()
+	}
 	for i := range g.shards {
 		g.shards[i] = newShard(g, i)
 	}
@@ -151,6 +156,7 @@ func (g *Group) Closed() bool { return g.closed.Load() }
 type Stats struct {
 	Started, Stopped, Reset, Fired, Pending, Wakeups uint64
 	Lateness                                         hist.Hist
+	Blame                                            Blame
 
 	Waker    Waker // what wakes the group; the best that any shard has
 	WakerErr error // why there is no better one, or nil
@@ -162,6 +168,7 @@ func (g *Group) Stats() *Stats {
 	for _, s := range g.shards {
 		s.addStats(sum)
 	}
+	sum.Blame.fill(sum.Lateness.Count)
 	return sum
 }
 
@@ -175,6 +182,7 @@ func (s *Shard) addStats(sum *Stats) {
 	sum.Pending += uint64(s.nodes.Len())
 	sum.Wakeups += s.wakeups
 	sum.Lateness.Add(&s.lateness)
+	sum.Blame.add(&s.blame)
 	sum.Waker = max(sum.Waker, s.wakerLocked())
 	if s.preciseErr != nil {
 		sum.WakerErr = s.preciseErr

@@ -106,6 +106,7 @@ func benchmarkLockHold(b *testing.B, pending int) {
 // drainOnce is the work of one hold of the lock in drainLocked. It returns false
 // when nothing is left.
 func drainOnce(s *Shard, now int64) bool {
+	w := atWork(now)
 	for budget := batch; budget > 0; {
 		i, more := s.dueLocked(now, now)
 		switch {
@@ -115,7 +116,7 @@ func drainOnce(s *Shard, now int64) bool {
 			return false
 		default:
 			budget--
-			if a, h, _, ok := s.takeLocked(i, s.nodes.Node(i), now); ok {
+			if a, h, _, ok := s.takeLocked(i, s.nodes.Node(i), &w, now); ok {
 				a.fire(s, h)
 			}
 		}

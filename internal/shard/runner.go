@@ -35,16 +35,35 @@ const (
 // runner is a goroutine that calls callbacks. Its fields are guarded by the
 // shard's mu.
 type runner struct {
-	calling bool  // inside a callback
-	since   int64 // when the callback began
-	lost    bool  // written off, and not in Shard.runners any more
-	reader  bool  // the goroutine is the timerfd's reader
+	calling bool   // inside a callback
+	since   int64  // when the callback began
+	lost    bool   // written off, and not in Shard.runners any more
+	reader  bool   // the goroutine is the timerfd's reader
+	wakeup  wakeup // of the goroutine's own from when it runs
 }
 
-func (s *Shard) addRunnerLocked() *runner {
-	r := new(runner)
+// addRunnerLocked adds a runner that the wakeup w is the reason for.
+func (s *Shard) addRunnerLocked(w *wakeup) *runner {
+	r := &runner{wakeup: *w}
 	s.runners = append(s.runners, r)
 	return r
+}
+
+// startRunnerLocked starts a goroutine that is a runner.
+func (s *Shard) startRunnerLocked(w *wakeup, now int64) {
+	r := s.addRunnerLocked(w)
+	r.wakeup.handed, r.wakeup.begun = now, 0
+	go s.run(r)
+}
+
+// readerCallsLocked reports whether the timerfd's reader is a runner.
+func (s *Shard) readerCallsLocked() bool {
+	for _, r := range s.runners {
+		if r.reader {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Shard) removeRunnerLocked(r *runner) {
@@ -121,6 +140,12 @@ func (s *Shard) runnersWantedLocked(lost int, watch bool) int {
 // run is the life of a runner.
 func (s *Shard) run(r *runner) {
 	rt.Unlabel()
+	if r.wakeup.begun == 0 {
+		r.wakeup.begun = s.group.clock()
+		if r.wakeup.begun-r.wakeup.handed > lookAt {
+			s.blameQuota(&r.wakeup, r.wakeup.handed, r.wakeup.begun)
+		}
+	}
 	held := false
 	defer func() {
 		// The callback may have ended the goroutine (runtime.Goexit), or be
@@ -132,7 +157,7 @@ func (s *Shard) run(r *runner) {
 		s.Unlock()
 	}()
 	s.Lock()
-	s.drainLocked(r)
+	s.drainLocked(r, &r.wakeup)
 	held = true
 }
 
@@ -145,7 +170,8 @@ func (s *Shard) leaveLocked(r *runner) {
 	now := s.group.clock()
 	if i, more := s.dueLocked(now, now); i != 0 || more {
 		if n := s.runnersWantedLocked(s.writeOffLocked(now), false); n > 0 {
-			go s.run(s.addRunnerLocked())
+			w := atWork(now)
+			s.startRunnerLocked(&w, now)
 		}
 	}
 	s.armLocked(now)

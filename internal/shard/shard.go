@@ -132,8 +132,12 @@ type Shard struct {
 	// The times that the wakers are armed for, or never.
 	armedPrecise  int64
 	armedBackstop int64
-	wheelsTurn    bool // the wheel is looked at before the heap
-	busy          int  // wakes of the timerfd's reader to go until it is trusted to be in time
+	// For the blame, since when the wakers were to wake: those times, or when
+	// they were armed if that was later.
+	preciseFrom  int64
+	backstopFrom int64
+	wheelsTurn   bool // the wheel is looked at before the heap
+	busy         int  // wakes of the timerfd's reader to go until it is trusted to be in time
 
 	runners []*runner // those not written off
 	wave    int       // how many runners the last round of all-blocked started
@@ -143,6 +147,7 @@ type Shard struct {
 
 	stopped, reset, fired, wakeups, started uint64
 	lateness                                hist.Hist
+	blame                                   Blame
 
 	_ [64]byte
 	// pushed counts the pushes back that were made on this shard's P.

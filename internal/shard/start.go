@@ -48,6 +48,8 @@ func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
 		s.started++
 		s.fired++
 		s.lateness.Record(now - t.Deadline)
+		w := atWork(now)
+		s.blame.record(&w, t.Deadline, t.Deadline, now)
 		action{t.Func, t.Target}.fire(s, 0)
 		return 0, true
 	}
@@ -67,8 +69,9 @@ func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
 // callLocked sees to a callback that is due already, without a wake-up: there
 // is a runner who comes to it, or one is started.
 func (s *Shard) callLocked(now int64) {
+	w := atWork(now)
 	for range s.runnersWantedLocked(s.writeOffLocked(now), false) {
-		go s.run(s.addRunnerLocked())
+		s.startRunnerLocked(&w, now)
 	}
 }
 

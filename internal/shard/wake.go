@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"slices"
 	"time"
 
 	"github.com/detent-go/detent/internal/rt"
@@ -65,14 +64,19 @@ func (s *Shard) openPrecise() {
 func (s *Shard) armForLocked(at int64, precise bool, now int64) {
 	if precise && s.precise != nil {
 		if at < s.armedPrecise && now < s.armedPrecise {
-			s.armedPrecise = at
-			s.precise.Arm(at)
+			s.armPreciseLocked(at, now)
 		}
 		at = saturate(at, s.backstopDelay())
 	}
 	if at < s.armedBackstop && now < s.armedBackstop {
 		s.armBackstopLocked(at)
 	}
+}
+
+// armPreciseLocked arms the timerfd for the given time.
+func (s *Shard) armPreciseLocked(at, now int64) {
+	s.armedPrecise, s.preciseFrom = at, max(at, now)
+	s.precise.Arm(at)
 }
 
 // armBackstopLocked arms the backstop for the given time, or disarms it.
@@ -83,7 +87,9 @@ func (s *Shard) armBackstopLocked(at int64) {
 	case at == never:
 		s.backstop.Disarm()
 	default:
-		s.backstop.Arm(at, s.group.clock())
+		now := s.group.clock()
+		s.backstopFrom = max(at, now)
+		s.backstop.Arm(at, now)
 	}
 }
 
@@ -126,8 +132,7 @@ func (s *Shard) armLocked(now int64) {
 	}
 	// As in armForLocked, one that is armed for the past is left alone.
 	if at < s.armedPrecise && now < s.armedPrecise && s.precise != nil {
-		s.armedPrecise = at
-		s.precise.Arm(at)
+		s.armPreciseLocked(at, now)
 	}
 	// The backstop may be armed too late. Or too early to find anything due:
 	// then it is moved, in good time, or just left to fire if that is far off.
@@ -169,29 +174,37 @@ func saturate(t, d int64) int64 {
 // woken is called by the wakers, on goroutines of theirs: by the timerfd's
 // reader with precise set, by the backstop without.
 func (s *Shard) woken(precise bool) {
+	running := s.group.clock()
 	s.Lock()
 	if s.closed {
 		s.Unlock()
 		return
 	}
 	s.wakeups++
+	var w wakeup
+	s.wakeupLocked(&w, running, precise)
 	if precise {
-		s.judge(s.group.clock() - s.armedPrecise)
+		s.judge(running - s.armedPrecise)
 		s.armedPrecise = never
 	} else {
 		s.armedBackstop = never
-		if s.group.clock()-s.armedPrecise > tightDelay {
+		if running-s.armedPrecise > tightDelay {
 			s.judge(never) // The reader should have been here.
 		}
 	}
-	calls := s.drainLocked(nil)
+	if running-w.armed > lookAt && !s.group.manual {
+		s.Unlock()
+		s.blameQuota(&w, w.armed, running)
+		s.Lock()
+	}
+	calls := s.drainLocked(nil, &w)
 	now := s.group.clock()
 	for n := 0; n < rounds && !calls && !s.closed; n++ {
 		// What is due again already would only make the wakers fire at once.
 		if at, backstop := s.nextLocked(); min(at, backstop) > now {
 			break
 		}
-		calls = s.drainLocked(nil)
+		calls = s.drainLocked(nil, &w)
 		now = s.group.clock()
 	}
 	var self *runner
@@ -203,12 +216,12 @@ func (s *Shard) woken(precise bool) {
 	if calls {
 		n := s.runnersWantedLocked(lost, !precise)
 		if n > 0 && (!precise || s.long == 0 || s.group.inline) {
-			self = s.addRunnerLocked()
+			self = s.addRunnerLocked(&w)
 			self.reader = precise
 			n--
 		}
 		for range n {
-			go s.run(s.addRunnerLocked())
+			s.startRunnerLocked(&w, now)
 		}
 	}
 	s.armLocked(now)
@@ -218,15 +231,29 @@ func (s *Shard) woken(precise bool) {
 	}
 }
 
-// drainLocked fires what is due. As runner r it calls callbacks too, and goes on
-// until nothing is due; as a waker, with r nil, it fires what is due when it is
-// called, and stops in front of the first callback and returns true. It releases
+// wakeupLocked sets w to the wakeup of a waker that has come to run. What it has
+// been asked for first is what counts; but a reader in a callback is no fault of
+// the kernel's.
+func (s *Shard) wakeupLocked(w *wakeup, running int64, precise bool) {
+	armed := running
+	if s.armedPrecise <= running && (precise || !s.readerCallsLocked()) {
+		armed = min(armed, s.preciseFrom)
+	}
+	if s.armedBackstop <= running {
+		armed = min(armed, s.backstopFrom)
+	}
+	w.armed, w.ready, w.running, w.handed, w.begun = armed, running, running, running, running
+}
+
+// drainLocked fires what is due, because of w. As runner r it calls callbacks
+// too, and goes on until nothing is due; as a waker, with r nil, it fires what is
+// due when it is called, and stops in front of the first callback and returns true. It releases
 // the lock now and then, and returns with it held.
 //
 // What is due is decided by one reading of the clock for a pass over all of it:
 // timers that start themselves again at once, like a ticker of a nanosecond, do
 // not keep others from their turn.
-func (s *Shard) drainLocked(r *runner) (calls bool) {
+func (s *Shard) drainLocked(r *runner, w *wakeup) (calls bool) {
 	now := s.group.clock()
 	pass, passed := now, 0
 	for budget := batch; !s.closed; {
@@ -254,7 +281,7 @@ func (s *Shard) drainLocked(r *runner) (calls bool) {
 		}
 		budget--
 		passed++
-		if a, h, k, ok := s.takeLocked(i, n, now); ok {
+		if a, h, k, ok := s.takeLocked(i, n, w, now); ok {
 			if k != Call {
 				a.fire(s, h)
 				continue
@@ -337,7 +364,7 @@ func (s *Shard) wheelDueLocked(pass int64) bool {
 // takeLocked takes node i, which is filed as due, out of its container, and
 // returns what it does, to be fired. A timer whose deadline has been pushed back is
 // filed anew, and ok is false.
-func (s *Shard) takeLocked(i uint32, n *slab.Node, now int64) (a action, h Handle, k Kind, ok bool) {
+func (s *Shard) takeLocked(i uint32, n *slab.Node, w *wakeup, now int64) (a action, h Handle, k Kind, ok bool) {
 	s.removeLocked(n)
 	n.Lock()
 	if n.Deadline > now {
@@ -347,6 +374,7 @@ func (s *Shard) takeLocked(i uint32, n *slab.Node, now int64) (a action, h Handl
 	}
 	s.fired++
 	s.lateness.Record(now - n.Deadline)
+	s.blame.record(w, n.Deadline, limitOf(n.Deadline, n.Grid), now)
 	a, h, k = s.actionLocked(i), n.Handle(i), Kind(n.Kind)
 	if k == Tick {
 		// The next tick that has not passed, on the ticker's own schedule.
@@ -367,7 +395,7 @@ func (s *Shard) close() {
 	s.closed = true
 	precise := s.precise
 	s.armBackstopLocked(never)
-	if precise != nil && (s.group.inline || slices.ContainsFunc(s.runners, func(r *runner) bool { return r.reader })) {
+	if precise != nil && (s.group.inline || s.readerCallsLocked()) {
 		// The reader may be in a callback, even the one that closes the group:
 		// it is not waited for.
 		precise.Replace()
