@@ -24,6 +24,9 @@
 //	clock_cpu_offset_bound_seconds                 how far apart CPUs may be
 //	clock_fallbacks_total, clock_jumps_total       faults since the program started
 //
+// A [ProbeCollector] exports the latest report of package probe: its findings, the
+// kernel's clocksource, what reading each clock costs, how far CPUs are apart.
+//
 // Histograms have both forms, native ones with 8 buckets for each doubling and
 // classic ones; which of them is stored is the server's choice.
 package prom
