@@ -21,6 +21,11 @@ func (f target) Fire(s *Shard, h Handle) { f(s, h) }
 // newReal returns a group on the real clock, closed at the end of the test; by
 // then no goroutine of it may be left.
 func newReal(t *testing.T, c Config) *Group {
+	if runtime.GOOS == "js" {
+		// Once all goroutines have waited, the runtime has one more for the
+		// events that wake them.
+		time.Sleep(time.Millisecond)
+	}
 	before := runtime.NumGoroutine()
 	g := NewGroup(c)
 	t.Cleanup(func() {
