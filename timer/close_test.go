@@ -110,6 +110,23 @@ func TestClosePending(t *testing.T) {
 	})
 }
 
+// A value that was sent before Close is left to whoever receives it: Stop and
+// Reset do not take it back.
+func TestCloseSent(t *testing.T) {
+	eachService(t, func(t *testing.T, open func() *timer.Service) {
+		s := open()
+		stopped, reset := s.NewTimer(0), s.NewTimer(time.Millisecond)
+		suite.Eventually(t, "both values were sent", func() bool { return len(stopped.C) == 1 && len(reset.C) == 1 })
+		closes(t, s)
+		if stopped.Stop() {
+			t.Error("Stop after Close = true")
+		}
+		wantClosed(t, "Reset", func() { reset.Reset(time.Millisecond) })
+		suite.Await(t, "the value was there", stopped.C)
+		suite.Await(t, "the value was there", reset.C)
+	})
+}
+
 func TestCloseMisuse(t *testing.T) {
 	eachService(t, func(t *testing.T, open func() *timer.Service) {
 		s := open()

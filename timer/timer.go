@@ -97,7 +97,9 @@ func (t *Timer) Stop() bool {
 	// is either pending, or its value is in the channel, or has been received.
 	sh.Lock()
 	ok := sh.StopLocked(shard.Handle(t.handle))
-	ok = t.drain() || ok
+	if !sh.ClosedLocked() {
+		ok = t.drain() || ok
+	}
 	sh.Unlock()
 	return ok
 }
@@ -147,7 +149,7 @@ func (t *Timer) Reset(d time.Duration) bool {
 	sh := at.shard
 	sh.LockToStart()
 	old := shard.Handle(t.handle)
-	received := at.kind != shard.Send || !t.drain()
+	received := at.kind != shard.Send || sh.ClosedLocked() || !t.drain()
 	h, pending, ok := sh.ResetLocked(old, &st, now)
 	if h != old {
 		atomic.StoreUint64(&t.handle, uint64(h))

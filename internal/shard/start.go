@@ -145,6 +145,9 @@ func (s *Shard) stopLocked(h Handle, n *slab.Node) bool {
 	return true
 }
 
+// ClosedLocked reports whether the shard is closed.
+func (s *Shard) ClosedLocked() bool { return s.closed }
+
 // CurrentLocked reports whether timer h is pending.
 func (s *Shard) CurrentLocked(h Handle) bool { return s.nodes.Current(h) }
 
