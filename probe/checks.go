@@ -8,5 +8,6 @@ func Checks() []Check {
 		clocksCheck,
 		counterCheck,
 		stepsCheck,
+		sleepCheck,
 	}
 }
