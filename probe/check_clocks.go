@@ -35,7 +35,7 @@ func clockRounds(e Effort) int {
 	case Thorough:
 		return 10_000
 	}
-	return 1500
+	return 1000
 }
 
 const (

@@ -9,5 +9,6 @@ func Checks() []Check {
 		counterCheck,
 		stepsCheck,
 		sleepCheck,
+		pausesCheck,
 	}
 }

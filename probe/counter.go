@@ -72,7 +72,7 @@ func counterTime(e Effort) (d time.Duration, exchanges int) {
 	case Thorough:
 		return time.Minute, 1000
 	}
-	return 2500 * time.Millisecond, 500
+	return 1500 * time.Millisecond, 500
 }
 
 const (

@@ -113,7 +113,7 @@ func stepsTime(e Effort) time.Duration {
 	case Thorough:
 		return time.Minute
 	}
-	return 3 * time.Second
+	return 2 * time.Second
 }
 
 // mostThreads share a maximum: more of them would wait for its cache line longer
