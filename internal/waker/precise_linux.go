@@ -95,17 +95,18 @@ func (p *Precise) wait(turn int64) {
 			go p.wait(turn)
 		}
 	}()
+	waited := false
+	due := func(uintptr) bool {
+		if waited {
+			return true
+		}
+		waited = true
+		now, _ := rt.Now()
+		return p.armed.Load() <= now
+	}
 	for p.turn.Load() == turn {
-		waited := false
-		err := p.raw.Read(func(uintptr) bool {
-			if waited {
-				return true
-			}
-			waited = true
-			now, _ := rt.Now()
-			return p.armed.Load() <= now
-		})
-		if err != nil {
+		waited = false
+		if err := p.raw.Read(due); err != nil {
 			closed = true
 			return
 		}
