@@ -46,6 +46,13 @@
 // The functions of the package use one [Service], which starts when it is first
 // used. [New] makes others, with options, statistics and an end of their own.
 //
+// # Deadlines
+//
+// What takes a duration has a brother that takes a time: [SleepUntil],
+// [NewTimerAt], [AfterFuncAt], [Timer.ResetAt]. A loop that goes from one deadline
+// to the next does not drift. [SleepContext] and [SleepUntilContext] end early when
+// a context is done.
+//
 // # Contexts
 //
 // [WithTimeout] and the like are package context's, on these timers, and mix

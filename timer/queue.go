@@ -366,23 +366,19 @@ func (q *Queue[T]) refuseLocked(s *queueShard[T], op string) {
 }
 
 // timeOf returns the time of the queue's clock that t stands for, for the method
-// named op. Where t has no monotonic reading, although the clock is monotonic, it
-// is as far from now as the wall clock says.
+// named op.
 func (q *Queue[T]) timeOf(t time.Time, op string) int64 {
-	switch {
-	case q.bubble != nil:
+	if q.bubble != nil {
 		q.stay(op)
 		return max(0, int64(t.Sub(q.bubble.base)))
-	case t != t.Round(0):
-		return max(0, rt.At(t))
 	}
 	q.made(op)
-	d := time.Until(t) // Taken before now is, lest the sum be early.
-	now, inBubble := q.svc.e.group.Now()
-	if inBubble {
-		q.strayed(op)
+	if t == t.Round(0) { // The service reads the clock, which has to be possible.
+		if _, inBubble := q.svc.e.group.Now(); inBubble {
+			q.strayed(op)
+		}
 	}
-	return deadline(d, now)
+	return q.svc.timeOf(t)
 }
 
 // timeAt returns the time.Time of a time of the queue's clock.
@@ -390,6 +386,5 @@ func (q *Queue[T]) timeAt(ns int64) time.Time {
 	if q.bubble != nil {
 		return q.bubble.base.Add(time.Duration(ns))
 	}
-	t := time.Now()
-	return t.Add(time.Duration(ns - rt.At(t)))
+	return q.svc.timeAt(ns)
 }

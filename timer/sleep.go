@@ -1,17 +1,23 @@
 package timer
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/detent-go/detent/internal/shard"
 )
 
+// ErrClosed is what a sleep with a context returns that has ended early because
+// its [Service] was closed.
+var ErrClosed = errors.New("timer: service closed")
+
 // sleeper is what a sleeping goroutine waits on.
 type sleeper struct{ wake chan struct{} }
 
 // Fire wakes the goroutine. The channel has room: a sleeper is woken once a
-// Sleep.
+// sleep.
 func (s *sleeper) Fire(*shard.Shard, shard.Handle) { s.wake <- struct{}{} }
 
 var sleepers = sync.Pool{New: func() any { return &sleeper{make(chan struct{}, 1)} }}
@@ -25,19 +31,191 @@ func (s *Service) Sleep(d time.Duration) {
 	}
 	now, inBubble := s.e.group.Now()
 	if inBubble {
-		if s.e.group.Closed() {
-			closedPanic("Sleep")
-		}
-		time.Sleep(d)
+		s.sleepBubbled(nil, d, "Sleep")
 		return
 	}
-	// Not before: a channel made in a bubble must not get into the pool.
-	sl := sleepers.Get().(*sleeper)
-	st := shard.Timer{Kind: shard.Sleep, Target: sl}
+	st := shard.Timer{Kind: shard.Sleep}
 	s.schedule(&st, d, now)
-	if _, _, ok := s.e.group.Start(&st, now); !ok {
-		closedPanic("Sleep")
+	s.sleep(nil, &st, now, "Sleep")
+}
+
+// SleepUntil pauses the current goroutine until the time t has come. If it has
+// passed, SleepUntil returns immediately. It returns early when the service is
+// closed.
+//
+// A loop that sleeps until one deadline after the other keeps its schedule: how
+// long the work takes, and how late a wake-up is, does not add up, as it does
+// with [Service.Sleep].
+//
+//	for next := time.Now(); ; {
+//		work()
+//		next = next.Add(period)
+//		timer.SleepUntil(next)
+//	}
+//
+// A deadline is a point of the monotonic clock. A time with a monotonic reading,
+// as time.Now returns it and Add keeps it, is one to the nanosecond. A time
+// without, which was parsed, decoded, made by [time.Date] or stripped by Round, is
+// taken to be as far away as the wall clock says at the time of the call: if the
+// wall clock is set later on, the deadline stays where it was.
+func (s *Service) SleepUntil(t time.Time) {
+	at := s.timeOf(t)
+	now, inBubble := s.e.group.Now()
+	if inBubble {
+		s.sleepBubbled(nil, time.Until(t), "SleepUntil")
+		return
 	}
-	<-sl.wake
+	if at <= now {
+		return
+	}
+	st := shard.Timer{Kind: shard.Sleep}
+	s.scheduleAt(&st, at, now)
+	s.sleep(nil, &st, now, "SleepUntil")
+}
+
+// SleepContext is Sleep for as long as ctx is not done. It returns nil when the
+// duration d has passed; [context.Cause] of ctx when ctx is done before; and
+// [ErrClosed] when the service is closed before. If more than one has happened
+// when the goroutine comes to run, it returns any of these, but never nil before d
+// has passed.
+//
+// A context that is done already is looked at first, whatever d is. Otherwise, if
+// d is zero or negative, SleepContext returns nil immediately. So a loop around it
+// ends when ctx is done:
+//
+//	for timer.SleepContext(ctx, interval) == nil {
+//		poll()
+//	}
+//
+// It allocates nothing, apart from the channel of a context that is asked for it
+// for the first time, and panics if ctx is nil or the service is closed.
+func (s *Service) SleepContext(ctx context.Context, d time.Duration) error {
+	done, err := doneOf(ctx, "SleepContext")
+	if err != nil || d <= 0 {
+		return err
+	}
+	now, inBubble := s.e.group.Now()
+	if inBubble {
+		return endOf(ctx, s.sleepBubbled(done, d, "SleepContext"))
+	}
+	st := shard.Timer{Kind: shard.Sleep}
+	s.schedule(&st, d, now)
+	return endOf(ctx, s.sleep(done, &st, now, "SleepContext"))
+}
+
+// SleepUntilContext is SleepUntil for as long as ctx is not done. Its results are
+// those of SleepContext.
+func (s *Service) SleepUntilContext(ctx context.Context, t time.Time) error {
+	done, err := doneOf(ctx, "SleepUntilContext")
+	if err != nil {
+		return err
+	}
+	at := s.timeOf(t)
+	now, inBubble := s.e.group.Now()
+	if inBubble {
+		return endOf(ctx, s.sleepBubbled(done, time.Until(t), "SleepUntilContext"))
+	}
+	if at <= now {
+		return nil
+	}
+	st := shard.Timer{Kind: shard.Sleep}
+	s.scheduleAt(&st, at, now)
+	return endOf(ctx, s.sleep(done, &st, now, "SleepUntilContext"))
+}
+
+// doneOf returns ctx's Done channel; or its cause, if it is done already.
+func doneOf(ctx context.Context, op string) (<-chan struct{}, error) {
+	if ctx == nil {
+		panic("timer: " + op + " called with a nil Context")
+	}
+	if ctx.Err() != nil {
+		return nil, causeOf(ctx)
+	}
+	return ctx.Done(), nil
+}
+
+// causeOf returns the cause of a context that is done.
+func causeOf(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return context.Canceled // The context breaks the rules.
+}
+
+// sleepEnd is how a sleep has ended.
+type sleepEnd uint8
+
+const (
+	sleepOver     sleepEnd = iota // its time has come
+	sleepCanceled                 // its context is done
+	sleepClosed                   // the service has been closed
+)
+
+// endOf returns the result of a sleep with a context.
+func endOf(ctx context.Context, e sleepEnd) error {
+	switch e {
+	case sleepCanceled:
+		return causeOf(ctx)
+	case sleepClosed:
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
+// sleep sleeps until st is due or done is closed, for the method named op. The
+// current time is now.
+func (s *Service) sleep(done <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
+	// Not in a bubble: a channel made there must not get into the pool.
+	sl := sleepers.Get().(*sleeper)
+	st.Target = sl
+	sh, h, ok := s.e.group.Start(st, now)
+	if !ok {
+		closedPanic(op)
+	}
+	canceled := false
+	if done == nil {
+		<-sl.wake
+	} else {
+		select {
+		case <-sl.wake:
+		case <-done:
+			if canceled = sh.Stop(h); !canceled {
+				// It has been fired, or is just being fired, by its deadline or by
+				// Close.
+				<-sl.wake
+			}
+		}
+	}
 	sleepers.Put(sl)
+	if canceled {
+		return sleepCanceled
+	}
+	if s.e.group.Closed() {
+		if now, _ := s.e.group.Now(); now < st.Deadline {
+			return sleepClosed
+		}
+	}
+	return sleepOver
+}
+
+// sleepBubbled is sleep for a duration, inside a synctest bubble.
+func (s *Service) sleepBubbled(done <-chan struct{}, d time.Duration, op string) sleepEnd {
+	switch {
+	case d <= 0:
+		return sleepOver
+	case s.e.group.Closed():
+		closedPanic(op)
+	case done == nil:
+		time.Sleep(d)
+		return sleepOver
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return sleepOver
+	case <-done:
+		return sleepCanceled
+	}
 }

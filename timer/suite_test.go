@@ -47,6 +47,11 @@ func TestInline(t *testing.T) {
 	suite.Run(t, e)
 }
 
+// TestAbsolute has deadlines instead of durations, wherever there is the choice.
+func TestAbsolute(t *testing.T) {
+	suite.Run(t, absolute("absolute", mustNew(t, nil)))
+}
+
 // mustNew makes a service that is closed at the end of the test.
 func mustNew(t testing.TB, o *timer.Options) *timer.Service {
 	t.Helper()
@@ -104,6 +109,24 @@ func service(name string, s *timer.Service) suite.Engine {
 		Lacks:      lacks(),
 	}
 }
+
+// absolute is s as an engine, by the methods that take a time.
+func absolute(name string, s *timer.Service) suite.Engine {
+	e := service(name, s)
+	e.NewTimer = func(d time.Duration) suite.Timer { return absoluteTimer{s.NewTimerAt(time.Now().Add(d))} }
+	e.AfterFunc = func(d time.Duration, f func()) suite.Timer {
+		return absoluteTimer{s.AfterFuncAt(time.Now().Add(d), f)}
+	}
+	e.After = func(d time.Duration) <-chan time.Time { return s.NewTimerAt(time.Now().Add(d)).C }
+	e.Sleep = func(d time.Duration) { s.SleepUntil(time.Now().Add(d)) }
+	return e
+}
+
+type absoluteTimer struct{ *timer.Timer }
+
+func (t absoluteTimer) C() <-chan time.Time { return t.Timer.C }
+
+func (t absoluteTimer) Reset(d time.Duration) bool { return t.Timer.ResetAt(time.Now().Add(d)) }
 
 type oneShot struct{ *timer.Timer }
 

@@ -142,6 +142,13 @@ func (t *Timer) Reset(d time.Duration) bool {
 	}
 	var st shard.Timer
 	at.svc.schedule(&st, d, now)
+	return t.reset(&st, now, "Reset")
+}
+
+// reset makes the timer due at the deadline and with the grid of st, for the
+// method named op. The current time is now.
+func (t *Timer) reset(st *shard.Timer, now int64, op string) bool {
+	at := t.at
 	if at.shard.Push(shard.Handle(atomic.LoadUint64(&t.handle)), st.Deadline, st.Grid) {
 		return true
 	}
@@ -150,13 +157,13 @@ func (t *Timer) Reset(d time.Duration) bool {
 	sh.LockToStart()
 	old := shard.Handle(t.handle)
 	received := at.kind != shard.Send || sh.ClosedLocked() || !t.drain()
-	h, pending, ok := sh.ResetLocked(old, &st, now)
+	h, pending, ok := sh.ResetLocked(old, st, now)
 	if h != old {
 		atomic.StoreUint64(&t.handle, uint64(h))
 	}
-	sh.EndReset(&st)
+	sh.EndReset(st)
 	if !ok {
-		closedPanic("Reset")
+		closedPanic(op)
 	}
 	return pending || !received
 }

@@ -1,0 +1,106 @@
+package timer
+
+import (
+	"time"
+
+	"github.com/detent-go/detent/internal/rt"
+	"github.com/detent-go/detent/internal/shard"
+)
+
+// timeOf returns the time of the service's clock that t stands for. All that
+// takes a deadline as a time.Time goes through here. In a synctest bubble, where
+// the clock means nothing, neither does the result.
+//
+// A time with a monotonic reading stands for that, exactly. One without is as far
+// away as the wall clock says now.
+func (s *Service) timeOf(t time.Time) int64 {
+	if t != t.Round(0) {
+		return max(rt.At(t), 0)
+	}
+	d := time.Until(t) // Taken before now is, lest the sum be early.
+	now, _ := s.e.group.Now()
+	return deadline(d, now)
+}
+
+// timeAt returns the time.Time of a time of the service's clock, with a monotonic
+// reading.
+func (s *Service) timeAt(ns int64) time.Time {
+	t := time.Now()
+	return t.Add(time.Duration(ns - rt.At(t)))
+}
+
+// scheduleAt sets t's deadline and grid to those of a timer that is started now
+// and due at a time of the service's clock, or at once if that has passed.
+func (s *Service) scheduleAt(t *shard.Timer, at, now int64) {
+	t.Deadline = max(at, now)
+	t.Grid = s.gridFor(time.Duration(t.Deadline - now))
+}
+
+// AfterFuncAt is AfterFunc with an absolute deadline: it calls f once the time at
+// has come, or at once if it has passed. See [Service.SleepUntil] for what a
+// deadline is.
+func (s *Service) AfterFuncAt(at time.Time, f func()) *Timer {
+	if f == nil {
+		panic("timer: AfterFuncAt called with a nil function")
+	}
+	t := &Timer{fire: f}
+	s.startTimerAt(t, s.funcs, shard.Call, at, "AfterFuncAt")
+	return t
+}
+
+// NewTimerAt is NewTimer with an absolute deadline: the timer sends the current
+// time on its channel once the time at has come, or at once if it has passed. See
+// [Service.SleepUntil] for what a deadline is.
+func (s *Service) NewTimerAt(at time.Time) *Timer {
+	c := make(chan time.Time, 1)
+	t := &Timer{C: c, fire: func() { sendTime(c) }}
+	s.startTimerAt(t, s.chans, shard.Send, at, "NewTimerAt")
+	return t
+}
+
+// startTimerAt is startTimer for an absolute deadline.
+func (s *Service) startTimerAt(t *Timer, places []place, kind shard.Kind, at time.Time, op string) {
+	ns := s.timeOf(at)
+	now, inBubble := s.e.group.Now()
+	if inBubble {
+		if s.e.group.Closed() {
+			closedPanic(op)
+		}
+		t.at = &place{svc: s, bubble: newBubbled(s.e, t.C, t.fire, time.Until(at), 0)}
+		return
+	}
+	st := shard.Timer{Kind: kind, Func: t.fire}
+	s.scheduleAt(&st, ns, now)
+	sh, h, ok := s.e.group.Start(&st, now)
+	if !ok {
+		closedPanic(op)
+	}
+	// As in startTimer.
+	t.at = &places[sh.Index]
+	t.handle = uint64(h)
+}
+
+// ResetAt is Reset with an absolute deadline: the timer fires once the time at
+// has come, or at once if it has passed. See [Service.SleepUntil] for what a
+// deadline is.
+//
+// Where a program knows the time anyway, as one does that has just been woken by
+// the network, ResetAt(now.Add(timeout)) is the same as Reset(timeout) and makes
+// the deadline count from that moment.
+func (t *Timer) ResetAt(at time.Time) bool {
+	p := t.at
+	if p == nil {
+		panic("timer: ResetAt called on uninitialized Timer")
+	}
+	if p.bubble != nil {
+		return p.bubble.reset(time.Until(at), 0, "ResetAt")
+	}
+	ns := p.svc.timeOf(at)
+	now, inBubble := p.svc.e.group.Now()
+	if inBubble {
+		panic("timer: ResetAt called in a synctest bubble on a Timer made outside")
+	}
+	var st shard.Timer
+	p.svc.scheduleAt(&st, ns, now)
+	return t.reset(&st, now, "ResetAt")
+}
