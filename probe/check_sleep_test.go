@@ -42,7 +42,7 @@ func TestMeasureSleeps(t *testing.T) {
 			t.Errorf("%s: slack %v", w.Name, w.Slack)
 		}
 	}
-	if len(steps) != 2*sleepRounds*len(names) || steps[0] != 0 {
+	if len(steps) != 2*sleepRounds*len(names) || steps[0] != 0 || !slices.IsSorted(steps) || steps[len(steps)-1] >= 1 {
 		t.Errorf("progress %v", steps)
 	}
 	if _, err := json.Marshal(d); err != nil {

@@ -46,11 +46,14 @@ func sumSteps(counts []StepCount) []clockSteps {
 		if c.Back > 0 && c.Worst >= s.worst.Worst {
 			s.worst = c
 		}
-		s.methods = append(s.methods, Evidence{
-			c.Clock + ", " + string(c.Method),
-			fmt.Sprintf("%d of %d readings back, by up to %v", c.Back, c.Readings, c.Worst),
-			fmt.Sprintf("measured, threads: %d", c.Threads),
-		})
+		e := Evidence{c.Clock + ", " + string(c.Method), fmt.Sprintf("none of %d readings", c.Readings), "measured on one thread"}
+		if c.Back > 0 {
+			e.Value = fmt.Sprintf("%d of %d readings, by up to %v", c.Back, c.Readings, c.Worst)
+		}
+		if c.Threads > 1 {
+			e.Source = fmt.Sprintf("measured on %d threads", c.Threads)
+		}
+		s.methods = append(s.methods, e)
 	}
 	return sums
 }

@@ -122,8 +122,8 @@ type SleepOptions struct {
 	Ways []string
 	// Loads are those to measure under; nil: idle alone.
 	Loads []Load
-	// Progress is called with the way and load that begin, and the part of the
-	// sleeps that have been made; it may be nil.
+	// Progress is called with the way and load that begin, and the part of all
+	// that has been done; it may be nil.
 	Progress func(way string, load Load, done float64)
 }
 
@@ -163,7 +163,13 @@ func MeasureSleeps(ctx context.Context, o SleepOptions) (*SleepData, error) {
 	}
 
 	d := &SleepData{Requested: o.Requested}
-	for _, load := range o.Loads {
+	progress := o.Progress
+	for i, load := range o.Loads {
+		if progress != nil {
+			o.Progress = func(way string, load Load, done float64) {
+				progress(way, load, (float64(i)+done)/float64(len(o.Loads)))
+			}
+		}
 		measured := measureWays(ctx, o, chosen, load)
 		d.Ways = append(d.Ways, measured...)
 		if ctx.Err() != nil {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/detent-go/detent/cmd/internal/doctor"
 	"github.com/detent-go/detent/probe"
@@ -69,13 +68,7 @@ Exit status: %d nothing worse than a notice, %d a warning, %d a critical fault,
 }
 
 func (f *doctorFlags) run(cmd *cobra.Command) error {
-	o := probe.Options{Checks: f.checks}
-	switch {
-	case f.quick:
-		o.Effort = probe.Quick
-	case f.thorough:
-		o.Effort = probe.Thorough
-	}
+	o := probe.Options{Checks: f.checks, Effort: effort(f.quick, f.thorough)}
 	if f.list {
 		return writeChecks(cmd.OutOrStdout())
 	}
@@ -160,13 +153,7 @@ func (f *doctorFlags) write(r *probe.Report, stdout io.Writer) error {
 	if f.json {
 		return doctor.WriteJSON(stdout, r)
 	}
-	width, color := 100, false
-	if file, ok := stdout.(*os.File); ok && isTerminal(stdout) {
-		if w, _, err := term.GetSize(int(file.Fd())); err == nil {
-			width = min(w, 120)
-		}
-		color = os.Getenv("NO_COLOR") == ""
-	}
+	width, color := screen(stdout)
 	return doctor.WriteText(stdout, r, width, color)
 }
 

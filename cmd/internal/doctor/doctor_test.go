@@ -65,8 +65,34 @@ func sick() *probe.Report {
 			{Check: "steps", Data: &probe.StepsData{Counts: []probe.StepCount{
 				{Clock: "time.Now", Promise: probe.PromiseWall, Method: probe.Shared, Threads: 2, Readings: 1e7, Back: 3, Worst: 2100},
 			}}},
+			{Check: "sleep", Data: sleeps()},
+			{Check: "pauses", Data: &probe.PausesData{Pinned: true, Steal: 0.01, CPUs: []probe.CPUPauses{
+				{
+					CPU: 3, For: time.Second, Readings: 4e7, Gaps: lateness(9_000, 300), Preempted: probe.PauseSum{Count: 3, Total: 30 * time.Millisecond, Longest: 20 * time.Millisecond},
+				},
+			}}},
 		},
 	}
+}
+
+// lateness spreads n values over powers of two times from.
+func lateness(from time.Duration, n int64) probe.Distribution {
+	d := probe.Distribution{Count: n, Min: from, Mean: 2 * from, P50: 2 * from, P90: 3 * from, P99: 20 * from, P999: 40 * from, Max: 63 * from}
+	for i, part := range []int64{10, 60, 20, 0, 9, 1} {
+		if part > 0 {
+			d.Buckets = append(d.Buckets, probe.Bucket{From: from << i, To: from<<i + from<<i/8 - 1, Count: uint64(n * part / 100)})
+		}
+	}
+	return d
+}
+
+func sleeps() *probe.SleepData {
+	return &probe.SleepData{Requested: 50 * time.Microsecond, Ways: []probe.SleepWay{
+		{Name: probe.SleepPrecise, Load: probe.Idle, Slack: 1, Lateness: lateness(9_000, 1000)},
+		{Name: probe.SleepTimerfd, Load: probe.Idle, Error: "timerfd_create: function not implemented"},
+		{Name: probe.SleepTime, Load: probe.Idle, Lateness: lateness(270_000, 50)},
+		{Name: probe.SleepDetent, Load: probe.Busy, Lateness: lateness(10_000, 300), Early: 2, EarlyBy: 700},
+	}}
 }
 
 func healthy() *probe.Report {
@@ -98,19 +124,7 @@ func TestText(t *testing.T) {
 			if err := WriteText(&b, r, width, false); err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", fmt.Sprintf("%s-%d.txt", name, width))
-			if *update {
-				if err := os.WriteFile(golden, b.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(b.Bytes(), want) {
-				t.Errorf("%s is not what is written:\n%s", golden, b.String())
-			}
+			golden(t, fmt.Sprintf("%s-%d.txt", name, width), b.Bytes())
 		}
 	}
 	var plain, colored bytes.Buffer
@@ -122,9 +136,75 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestMeasured compares with testdata/measured-*.txt.
+func TestMeasured(t *testing.T) {
+	all := sick().Results
+	for _, r := range all {
+		if r.Check != "clocks" && r.Check != "sleep" {
+			continue
+		}
+		var b bytes.Buffer
+		report := &probe.Report{Machine: sick().Machine, Results: []probe.Result{r}}
+		if err := WriteMeasured(&b, report, 100, false); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, fmt.Sprintf("measured-%s.txt", r.Check), b.Bytes())
+	}
+}
+
+// golden compares with a file of testdata; -update writes it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what is written:\n%s", file, got)
+	}
+}
+
+// TestLateBars: every value is in a row, rows follow one another, and there are not
+// too many.
+func TestLateBars(t *testing.T) {
+	for _, buckets := range [][]probe.Bucket{
+		{{From: 0, To: 0, Count: 3}, {From: 1, To: 1, Count: 4}, {From: 2, To: 2, Count: 1}},
+		{{From: 9000, To: 9100, Count: 3}},
+		{{From: 15, To: 15, Count: 1}, {From: 1 << 40, To: 1<<40 + 7, Count: 2}},
+		{{From: 8192, To: 9215, Count: 5}, {From: 12288, To: 13311, Count: 7}, {From: 1 << 20, To: 1<<20 + 1, Count: 1}},
+		nil,
+	} {
+		d := probe.Distribution{Buckets: buckets}
+		want := 0.0
+		for _, b := range buckets {
+			d.Count += int64(b.Count)
+			want += float64(b.Count)
+		}
+		got, end := 0.0, ""
+		rows := lateBars("", d).rows
+		for i, r := range rows {
+			got += r.value
+			from, to, _ := strings.Cut(r.label, " - ")
+			if i > 0 && from != end {
+				t.Errorf("%v: %q after %q", buckets, r.label, end)
+			}
+			end = to
+		}
+		if got != want || len(rows) > 64 || len(rows) > 0 && (rows[0].value == 0 || rows[len(rows)-1].value == 0) {
+			t.Errorf("%v: %v", buckets, rows)
+		}
+	}
+}
+
 func TestBars(t *testing.T) {
 	w := &terminal{width: 40}
-	w.bars(bars{"title", []bar{{"1 us", 100, "50 %"}, {"1 ms", 1, "0.5 %"}, {"none", 0, "0 %"}}})
+	w.bars(bars{title: "title", rows: []bar{{"1 us", 100, "50 %"}, {"1 ms", 1, "0.5 %"}, {"none", 0, "0 %"}}})
 	lines := strings.Split(w.b.String(), "\n")
 	count := func(s string) int { return strings.Count(s, "█") }
 	if full, least, none := count(lines[2]), lines[3], lines[4]; full < 10 || count(least) != 0 || !strings.ContainsRune(least, '▏') && !strings.ContainsRune(least, '▎') || strings.ContainsRune(none, '▏') {
@@ -173,7 +253,7 @@ func TestHTML(t *testing.T) {
 	}
 	tab := browsertest.Open(t, 1100, 900)
 	tab.Run(chromedp.Navigate("file://" + file))
-	for _, id := range []string{"clocks", "offsets"} {
+	for _, id := range []string{"clocks", "offsets", "sleep-idle", "sleep-busy", "pauses"} {
 		tab.Until("the plots are drawn", `document.querySelectorAll("#`+id+` svg path").length > 3`)
 	}
 	var overflow bool

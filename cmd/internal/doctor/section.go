@@ -22,6 +22,8 @@ type section struct {
 type bars struct {
 	title string
 	rows  []bar
+	// detail is left out of a report on everything.
+	detail bool
 }
 
 type bar struct {
@@ -41,6 +43,10 @@ func sections(r *probe.Report) []section {
 			list = append(list, counterSections(d)...)
 		case *probe.StepsData:
 			list = append(list, stepsSection(d))
+		case *probe.SleepData:
+			list = append(list, sleepSection(d))
+		case *probe.PausesData:
+			list = append(list, pausesSection(d))
 		}
 	}
 	return list

@@ -9,8 +9,8 @@ import (
 func clockSection(d *probe.ClocksData) section {
 	s := section{
 		title: "What reading a clock costs",
-		note:  "The least of many rounds is what a reading takes when nothing disturbs it. A clock that costs as much as its system call makes one.",
-		head:  []string{"clock", "how it is read", "least", "typical", "system call", "resolution", "step seen"},
+		note:  "The least of many rounds is what a reading takes when nothing disturbs it. A clock that costs as much as its system call makes one. The bound is how far a clock of the counter states that it may be off the kernel's.",
+		head:  []string{"clock", "how it is read", "least", "typical", "system call", "resolution", "step seen", "bound"},
 		text:  2,
 	}
 	var labels []string
@@ -25,7 +25,7 @@ func clockSection(d *probe.ClocksData) section {
 		if c.Why != "" {
 			how += " (" + c.Why + ")"
 		}
-		row := []string{name, how, nanos(c.Cost.Least), nanos(c.Cost.Typical), "", duration(c.Resolution), duration(c.Step)}
+		row := []string{name, how, nanos(c.Cost.Least), nanos(c.Cost.Typical), "", duration(c.Resolution), duration(c.Step), duration(c.Bound)}
 		labels = append(labels, name)
 		read.Values = append(read.Values, c.Cost.Least)
 		calls := 0.0

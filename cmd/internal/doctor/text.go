@@ -29,10 +29,28 @@ func WriteText(w io.Writer, r *probe.Report, width int, color bool) error {
 	return err
 }
 
+// WriteMeasured writes what was measured, without a verdict: the findings, if there
+// are any, and the tables and histograms.
+func WriteMeasured(w io.Writer, r *probe.Report, width int, color bool) error {
+	t := &terminal{width: max(width, 40), color: color, detailed: true}
+	t.paragraph(0, "", machine(r.Machine))
+	t.b.WriteString("\n")
+	for _, s := range sections(r) {
+		t.section(s)
+	}
+	for _, f := range r.Findings() {
+		t.finding(f)
+	}
+	t.unseen(r)
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
 type terminal struct {
-	b     strings.Builder
-	width int
-	color bool
+	b        strings.Builder
+	width    int
+	color    bool
+	detailed bool
 }
 
 var severityColors = map[probe.Severity]text.Colors{
@@ -141,7 +159,9 @@ func (t *terminal) section(s section) {
 		}
 	}
 	for _, b := range s.bars {
-		t.bars(b)
+		if t.detailed || !b.detail {
+			t.bars(b)
+		}
 	}
 	t.b.WriteString("\n")
 }
@@ -166,7 +186,11 @@ func (t *terminal) bars(h bars) {
 		if eighths%8 > 0 {
 			drawn += string(barEighths[eighths%8])
 		}
-		fmt.Fprintf(&t.b, "  %*s %*s %s\n", label, r.label, note, r.text, t.paint(text.Colors{text.FgCyan}, drawn))
+		if drawn != "" {
+			drawn = t.paint(text.Colors{text.FgCyan}, drawn)
+		}
+		line := fmt.Sprintf("  %*s %*s %s", label, r.label, note, r.text, drawn)
+		t.b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
 
