@@ -48,6 +48,17 @@ func eachService(t *testing.T, f func(t *testing.T, open func() *timer.Service))
 	} {
 		t.Run(name, func(t *testing.T) { f(t, func() *timer.Service { return mustNewOpen(t, o) }) })
 	}
+	t.Run("lane", func(t *testing.T) { f(t, func() *timer.Service { return mustLaneOpen(t, nil) }) })
+}
+
+// mustLaneOpen makes a lane that the test closes itself.
+func mustLaneOpen(t testing.TB, o *timer.LaneOptions) *timer.Service {
+	t.Helper()
+	s, err := timer.NewLane(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // mustNewOpen makes a service that the test closes itself.

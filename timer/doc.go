@@ -53,6 +53,14 @@
 // to the next does not drift. [SleepContext] and [SleepUntilContext] end early when
 // a context is done.
 //
+// # Lanes
+//
+// While every P of the Go scheduler is busy, timers wait for it. [NewLane] makes a
+// service with an OS thread of its own that calls the callbacks of its timers: for
+// the few that have to be on time whatever the rest of the program does.
+// [Service.WithSpin] and [LaneOptions].Spin take the lateness from tens of
+// microseconds to one, and CPU time for it.
+//
 // # Contexts
 //
 // [WithTimeout] and the like are package context's, on these timers, and mix
@@ -99,7 +107,7 @@
 // minutes fires ten minutes of wakefulness later. A virtual machine that is
 // paused, a container that has used up its CPU quota, or a program whose Ps are
 // all busy fires timers late; see [Stats].Lateness. While every P is busy, timers
-// wait for the Go scheduler as package time's do.
+// wait for the Go scheduler as package time's do, but for those of a lane.
 //
 // # Systems
 //

@@ -66,6 +66,7 @@ const mostSlack = 30 * time.Second
 type Service struct {
 	e     *engine
 	auto  bool  // the slack is a thousandth of each timer's duration
+	spin  bool  // Sleep spins at its end
 	grid  uint8 // the slack's, where it is not
 	funcs []place
 	chans []place
@@ -73,8 +74,9 @@ type Service struct {
 
 // engine is what a Service and its views share.
 type engine struct {
-	group  *shard.Group
-	forAll bool // the default service's, which is never closed
+	group   *shard.Group
+	forAll  bool // the default service's, which is never closed
+	spinner shard.Spinner
 }
 
 // place says where a timer lives, and what it is. Timers refer to a place of
@@ -151,7 +153,9 @@ func (s *Service) WithSlack(slack time.Duration) *Service {
 	if slack < 0 && slack != AutoSlack {
 		panic("timer: WithSlack called with a negative slack")
 	}
-	return newService(s.e, slack)
+	v := newService(s.e, slack)
+	v.spin = s.spin
+	return v
 }
 
 // Close ends the service: its pending timers and tickers never fire, blocked

@@ -166,6 +166,14 @@ func endOf(ctx context.Context, e sleepEnd) error {
 // sleep sleeps until st is due or done is closed, for the method named op. The
 // current time is now.
 func (s *Service) sleep(done <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
+	if s.spin {
+		return s.sleepSpinning(done, st, now, op)
+	}
+	return s.block(done, st, now, op)
+}
+
+// block is sleep without spinning.
+func (s *Service) block(done <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
 	// Not in a bubble: a channel made there must not get into the pool.
 	sl := sleepers.Get().(*sleeper)
 	st.Target = sl

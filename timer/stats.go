@@ -26,11 +26,18 @@ type Stats struct {
 
 	// Waker names what wakes the service for precise timers: "timerfd", or
 	// "runtime timer" where there is none, or none yet: before the first timer
-	// that wants one.
+	// that wants one; "lane" for one made by NewLane.
 	Waker string
 	// WakerErr is why no better waker could be made, or nil. Where file
 	// descriptors have run out it is tried again, a second later at the earliest.
+	// For a lane, it is what could not be set for the thread that took over after
+	// a callback had ended its goroutine.
 	WakerErr error
+
+	// Spun is for how long the service has spun until deadlines passed, where
+	// it was asked to: CPU time, unless the system had others run meanwhile. See
+	// [LaneOptions].Spin and [Service.WithSpin].
+	Spun time.Duration
 }
 
 // Stats returns the counts. They are always on: a few plain increments under a
@@ -44,6 +51,7 @@ func (s *Service) Stats() Stats {
 		Lateness: Histogram{&g.Lateness},
 		Blame:    newBlame(&g.Blame),
 		Waker:    g.Waker.String(), WakerErr: g.WakerErr,
+		Spun: time.Duration(g.Spun) + time.Duration(s.e.spinner.Total()),
 	}
 }
 

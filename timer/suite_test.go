@@ -47,6 +47,35 @@ func TestInline(t *testing.T) {
 	suite.Run(t, e)
 }
 
+// TestLane runs the callbacks on the thread that waits for the timers.
+func TestLane(t *testing.T) {
+	for name, o := range map[string]*timer.LaneOptions{"lane": nil, "spinningLane": {Spin: true}} {
+		e := service(name, mustLane(t, o))
+		e.Lacks[suite.Concurrent] = "the callbacks of a lane run on its thread, one after another, so one that waits holds up the others"
+		suite.Run(t, e)
+	}
+}
+
+// TestWithSpin spins at the end of each Sleep.
+func TestWithSpin(t *testing.T) {
+	suite.Run(t, service("spin", mustNew(t, nil).WithSpin()))
+}
+
+// mustLane makes a lane that is closed at the end of the test.
+func mustLane(t testing.TB, o *timer.LaneOptions) *timer.Service {
+	t.Helper()
+	s, err := timer.NewLane(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
 // TestAbsolute has deadlines instead of durations, wherever there is the choice.
 func TestAbsolute(t *testing.T) {
 	suite.Run(t, absolute("absolute", mustNew(t, nil)))

@@ -100,7 +100,7 @@ func (s *Shard) fileLocked(i uint32, n *slab.Node, now int64) (at int64, precise
 		return at, true
 	}
 	n.Tick = at >> TickShift
-	precise = urgent(n.Grid)
+	precise = s.urgent(n.Grid)
 	s.wheel.Insert(i, n, now>>TickShift, precise)
 	return at, precise
 }

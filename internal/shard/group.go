@@ -18,6 +18,10 @@ type Config struct {
 	// only in [Group.Advance]. Nothing wakes the group by itself, and Inline
 	// is implied.
 	Manual bool
+
+	// Lane has the group woken by a lane alone. It has one shard, and Inline is
+	// implied. See NewLane.
+	Lane *LaneOptions
 }
 
 // Group is the shards of one service.
@@ -25,6 +29,7 @@ type Group struct {
 	shards []*Shard
 	inline bool
 	manual bool
+	lane   *LaneOptions // nil but for a lane
 	closed atomic.Bool
 
 	throttle *throttle // nil in a manual group
@@ -42,10 +47,12 @@ type Group struct {
 // NewGroup returns a group of empty shards. It starts nothing.
 func NewGroup(c Config) *Group {
 	n := c.Shards
-	if n == 0 {
+	if c.Lane != nil {
+		n = 1
+	} else if n == 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	g := &Group{shards: make([]*Shard, n), inline: c.Inline || c.Manual, manual: c.Manual}
+	g := &Group{shards: make([]*Shard, n), inline: c.Inline || c.Manual || c.Lane != nil, manual: c.Manual, lane: c.Lane}
 	if !c.Manual {
 		g.throttle = newThrottle()
 	}
@@ -160,6 +167,8 @@ type Stats struct {
 
 	Waker    Waker // what wakes the group; the best that any shard has
 	WakerErr error // why there is no better one, or nil
+
+	Spun int64 // for how long a lane has spun, in nanoseconds
 }
 
 // Stats adds up the counts of all shards. It locks each shard in turn.
@@ -187,4 +196,5 @@ func (s *Shard) addStats(sum *Stats) {
 	if s.preciseErr != nil {
 		sum.WakerErr = s.preciseErr
 	}
+	s.addLaneStatsLocked(sum)
 }

@@ -168,6 +168,10 @@ func (s *Shard) leaveLocked(r *runner) {
 		return
 	}
 	now := s.group.clock()
+	if s.group.lane != nil {
+		s.laneLeavesLocked(now)
+		return
+	}
 	if i, more := s.dueLocked(now, now); i != 0 || more {
 		if n := s.runnersWantedLocked(s.writeOffLocked(now), false); n > 0 {
 			w := atWork(now)

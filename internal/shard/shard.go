@@ -26,6 +26,8 @@
 //     otherwise, and for more than one, it starts goroutines. (To start a
 //     goroutine makes the runtime wake another thread, which costs more than
 //     all else that a wake-up does.)
+//   - A lane (see [NewLane]) has one goroutine for all of this, which is its waker and
+//     its only runner.
 //   - A runner that has been in one callback for longer than [watchInterval] is
 //     written off: it does not count any more, and goes away when its callback
 //     returns. Others take its place: one at first, and twice as many every time
@@ -125,10 +127,10 @@ type Shard struct {
 	wheel *wheel.Wheel
 	heap  *heap.Heap
 
-	precise    *waker.Precise  // nil until the first precise timer
+	precise    alarm           // nil until the first precise timer
 	preciseErr error           // why the timerfd could not be made
 	retryAt    int64           // when to try again
-	backstop   *waker.Backstop // nil in a manual group
+	backstop   *waker.Backstop // nil in a manual group, and for a lane
 	// The times that the wakers are armed for, or never.
 	armedPrecise  int64
 	armedBackstop int64
@@ -159,9 +161,10 @@ func newShard(g *Group, index int) *Shard {
 	s := &Shard{Index: index, group: g, armedPrecise: never, armedBackstop: never, wave: 1}
 	s.wheel = wheel.New(&s.nodes, 0) // It catches up with its first timer.
 	s.heap = heap.New(&s.nodes)
-	if g.manual {
+	switch {
+	case g.manual:
 		s.starting = true // as if there were a timerfd already
-	} else {
+	case g.lane == nil:
 		s.backstop = waker.NewBackstop(func() { s.woken(false) })
 	}
 	return s

@@ -105,7 +105,7 @@ func (s *Shard) EndReset(t *Timer) { s.endStart(t) }
 // endStart releases the lock, and makes the timerfd if the timer that has been
 // started is the first that wants one.
 func (s *Shard) endStart(t *Timer) {
-	need := s.precise == nil && !s.starting && urgent(t.Grid) && !s.closed && s.retryLocked()
+	need := s.precise == nil && !s.starting && s.urgent(t.Grid) && !s.closed && s.retryLocked()
 	if need {
 		s.starting = true
 	}

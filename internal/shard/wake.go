@@ -5,7 +5,6 @@ import (
 
 	"github.com/detent-go/detent/internal/rt"
 	"github.com/detent-go/detent/internal/slab"
-	"github.com/detent-go/detent/internal/waker"
 	"github.com/detent-go/detent/internal/wheel"
 )
 
@@ -40,7 +39,8 @@ const (
 // openPrecise makes the timerfd. Where that fails the backstop serves alone, and
 // it is tried again later.
 func (s *Shard) openPrecise() {
-	p, err := waker.NewPrecise(func() { s.woken(true) })
+	p, err := s.newAlarm()
+	s.checkAlarm(err)
 	s.Lock()
 	if err != nil {
 		s.failedLocked(err)
@@ -243,6 +243,7 @@ func (s *Shard) wakeupLocked(w *wakeup, running int64, precise bool) {
 		armed = min(armed, s.backstopFrom)
 	}
 	w.armed, w.ready, w.running, w.handed, w.begun = armed, running, running, running, running
+	s.laneTellsLocked(w)
 }
 
 // drainLocked fires what is due, because of w. As runner r it calls callbacks
@@ -395,7 +396,7 @@ func (s *Shard) close() {
 	s.closed = true
 	precise := s.precise
 	s.armBackstopLocked(never)
-	if precise != nil && (s.group.inline || s.readerCallsLocked()) {
+	if precise != nil && (s.group.inline && s.group.lane == nil || s.readerCallsLocked()) {
 		// The reader may be in a callback, even the one that closes the group:
 		// it is not waited for.
 		precise.Replace()

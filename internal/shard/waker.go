@@ -13,6 +13,7 @@ const (
 	ManualWaker  Waker = iota // only [Group.Advance]
 	RuntimeWaker              // the backstop alone
 	TimerfdWaker
+	LaneWaker
 )
 
 // retryAfter is how long the shard waits until it tries again to make a timerfd,
@@ -24,6 +25,8 @@ func (s *Shard) wakerLocked() Waker {
 	switch {
 	case s.group.manual:
 		return ManualWaker
+	case s.group.lane != nil:
+		return LaneWaker
 	case s.precise != nil:
 		return TimerfdWaker
 	default:
@@ -55,6 +58,8 @@ func (w Waker) String() string {
 		return "runtime timer"
 	case TimerfdWaker:
 		return "timerfd"
+	case LaneWaker:
+		return "lane"
 	default:
 		return "unknown"
 	}

@@ -1,6 +1,16 @@
 package waker
 
-import "time"
+import (
+	"math"
+	"time"
+)
+
+// never is the time of nothing armed.
+const never = math.MaxInt64
+
+// far is how far ahead a deadline may lie and still be given to the kernel, in
+// nanoseconds. A later one is left to whoever arms next.
+const far = int64(100 * 365 * 24 * time.Hour)
 
 // Backstop calls a function in a goroutine of its own when a deadline has
 // passed. Its methods are for the holder of the shard lock.

@@ -1,6 +1,6 @@
 // Package waker wakes a shard when its next timer is due.
 //
-// There are two ways, and a shard uses both:
+// There are two ways, and a shard of most services uses both:
 //
 //   - [Backstop], a timer of package time. It costs no system call, and fires at
 //     every chance that the Go scheduler gives it; but while the process is idle
@@ -13,7 +13,14 @@
 // So a precise deadline is armed with both. Whoever comes first does the work,
 // and the other finds nothing to do.
 //
+// The shard of a lane has a third one instead:
+//
+//   - [Lane], a goroutine on an OS thread of its own, which waits in the kernel and
+//     fires the timers itself: as accurate as the kernel's timers whatever the
+//     netpoller does, with the thread's priority, at the price of the thread. A
+//     [Spinner] takes it from tens of microseconds to one, at the price of CPU time.
+//
 // Where there is no timerfd, on other systems than Linux and in builds with the
 // tag detent_portable, [NewPrecise] fails with errors.ErrUnsupported and the
-// backstop serves alone.
+// backstop serves alone; a lane then waits for a timer of package time.
 package waker

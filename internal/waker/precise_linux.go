@@ -49,12 +49,6 @@ type Precise struct {
 	turn atomic.Int64
 }
 
-const never = math.MaxInt64
-
-// far is how far ahead a deadline may lie and still be given to the kernel, in
-// nanoseconds. A later one is left to whoever arms next.
-const far = int64(100 * 365 * 24 * time.Hour)
-
 // NewPrecise makes a timerfd and starts the goroutine that calls wake after
 // each expiry. wake may be called without one.
 func NewPrecise(wake func()) (*Precise, error) {
