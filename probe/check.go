@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"runtime"
 	"time"
 )
 
@@ -19,34 +17,6 @@ type Check struct {
 	// Run sets what it found out in the Result; Check and Took are the caller's.
 	// It returns early, with ctx's error, when ctx ends.
 	Run func(ctx context.Context, e *Env) Result
-}
-
-// An Env is what the checks of one run share.
-type Env struct {
-	// Root is "/" of the machine that is looked at.
-	Root fs.FS
-	// Own says that it is this machine: only then can anything be measured, or
-	// asked from the kernel by a system call.
-	Own    bool
-	Effort Effort
-	// Arch is the machine's architecture, as GOARCH names it; "" if unknown.
-	Arch string
-}
-
-// linux returns why /proc and /sys cannot be read: nil if they can.
-func (e *Env) linux() error {
-	if e.Own && runtime.GOOS != "linux" {
-		return fmt.Errorf("%s has no /proc and /sys as Linux has them: %w", runtime.GOOS, errors.ErrUnsupported)
-	}
-	return nil
-}
-
-// own returns why nothing can be measured: nil if it can.
-func (e *Env) own() error {
-	if !e.Own {
-		return fmt.Errorf("measured on the machine itself only, not from its files: %w", errors.ErrUnsupported)
-	}
-	return nil
 }
 
 // A Result is what one check found out.

@@ -4,7 +4,21 @@ package probe
 // that read files, then those that measure.
 func Checks() []Check {
 	return []Check{
+		platformCheck,
 		clocksourceCheck,
+		tscCheck,
+		frequencyCheck,
+		idleCheck,
+		tickCheck,
+		schedulerCheck,
+		processCheck,
+		shiftsCheck,
+		quotaCheck,
+		devicesCheck,
+		logCheck,
+		disciplineCheck,
+		runtimeCheck,
+		contentionCheck,
 		clocksCheck,
 		counterCheck,
 		stepsCheck,

@@ -72,6 +72,13 @@ func TestFindingsDocumented(t *testing.T) {
 			t.Errorf("docs/findings.md does not explain %s", id)
 		}
 	}
+	for id := range made {
+		for _, cause := range causesOf(id) {
+			if !made[cause] {
+				t.Errorf("%s is explained by %s, which nothing makes", id, cause)
+			}
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(told)) {
 		if !made[id] {
 			t.Errorf("docs/findings.md explains %s, which nothing makes", id)

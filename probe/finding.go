@@ -15,6 +15,9 @@ type Finding struct {
 	Title string `json:"title"`
 	// Detail says why that matters; it may be empty.
 	Detail string `json:"detail,omitempty"`
+	// Because is the ID of a finding of the same report that is the cause of this
+	// one; its remedy is this one's too. Empty: none is known.
+	Because string `json:"because,omitempty"`
 	// Evidence is what it was concluded from.
 	Evidence []Evidence `json:"evidence"`
 	// Remedy has exact steps, each a command or a setting with its consequence, in

@@ -79,6 +79,7 @@ func readMachine(e *Env) Machine {
 	if info, err := hostfs.ReadCPUInfo(e.Root); err == nil {
 		m.CPU = info.Model
 	}
+	m.Hypervisor = e.platformData().machine()
 	if online, err := hostfs.OnlineCPUs(e.Root); err == nil && !e.Own {
 		m.CPUs = len(online)
 	}

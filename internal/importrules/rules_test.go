@@ -57,10 +57,8 @@ var rules = map[string]rule{
 		imports: []string{"lab/...", "clock", "probe", "timer"},
 		tests:   []string{"internal/suite"},
 	},
-	"lab/internal/futex":      {low: true},
-	"lab/internal/enginetest": {imports: []string{"lab/engine", "internal/suite"}}, // of tests only
-	"examples/...":            {imports: []string{"clock", "probe", "prom/...", "timer"}},
-	"cmd/...":                 {imports: []string{"cmd/...", "clock", "lab", "probe", "prom/...", "timer", "trace/..."}},
+	"examples/...": {imports: []string{"clock", "probe", "prom/...", "timer"}},
+	"cmd/...":      {imports: []string{"cmd/...", "clock", "lab", "probe", "prom/...", "timer", "trace/..."}},
 }
 
 // labApart is why nothing but the command that shows them reaches the lab's

@@ -55,7 +55,7 @@ func offsetMatrix(d *probe.CounterData) page.Chart {
 		names = append(names, "CPU "+strconv.Itoa(c.CPU))
 	}
 	var cells []page.Cell
-	most := 1000.0 // what is less than a microsecond looks harmless
+	most := 1.0
 	for _, p := range d.Pairs {
 		if p.Error != "" {
 			continue

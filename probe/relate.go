@@ -1,0 +1,45 @@
+package probe
+
+// causesOf names the findings that explain another, where different checks make
+// them: the first that the report has counts.
+func causesOf(id string) []string {
+	switch id {
+	case "clocks.vdso-falls-back":
+		return []string{"clocksource.no-vdso", "clocksource.vdso-disabled"}
+	case "clocks.process-without-vdso":
+		return []string{"clocksource.vdso-disabled"}
+	case "clocks.low-resolution-timers":
+		return []string{"tick.low-resolution"}
+	case "log.clocks-disagree":
+		return []string{"clocksource.tsc-unstable"}
+	case "log.heat":
+		return []string{"frequency.throttled-by-heat"}
+	case "cpu.quota-throttled":
+		return []string{"runtime.gomaxprocs-above-quota"}
+	case "pauses.stolen":
+		return []string{"cpu.steal"}
+	case "pauses.busy":
+		return []string{"cpu.pressure"}
+	}
+	return nil
+}
+
+// relate names the causes of findings.
+func (r *Report) relate() {
+	has := map[string]bool{}
+	for _, result := range r.Results {
+		for _, f := range result.Findings {
+			has[f.ID] = true
+		}
+	}
+	for _, result := range r.Results {
+		for i := range result.Findings {
+			f := &result.Findings[i]
+			for _, cause := range causesOf(f.ID) {
+				if f.Because == "" && has[cause] {
+					f.Because = cause
+				}
+			}
+		}
+	}
+}
