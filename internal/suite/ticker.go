@@ -149,7 +149,11 @@ func testTickerReset(t *testing.T, e Engine) {
 			tk.Reset(to)
 			runtime.Gosched()
 		}
-		ticks(t, tk, start, to, 2)
+		n := 2
+		if _, inexact := e.Lacks[ExactResults]; inexact {
+			n = 1 // Package time's second tick was once seen right after the first.
+		}
+		ticks(t, tk, start, to, n)
 		tk.Stop()
 		start = time.Now()
 		tk.Reset(to)
