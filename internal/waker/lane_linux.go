@@ -18,9 +18,9 @@ type blocker struct {
 	ts     unix.Timespec
 }
 
-func (l *Lane) open() error {
-	l.offset = offset()
-	return nil
+func (l *Lane) open() (err error) {
+	l.offset, err = offset()
+	return err
 }
 
 // look returns what block is to be told.

@@ -3,6 +3,7 @@
 package waker
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -64,5 +65,15 @@ func TestExpiry(t *testing.T) {
 		if early := at + offset - expiry; early > 0 {
 			t.Fatalf("the file expires %d ns before the deadline", early)
 		}
+	}
+}
+
+// A sandbox may refuse the system call, for the runtime does not need it.
+func TestClockRefused(t *testing.T) {
+	defer func() { clockGettime = unix.ClockGettime }()
+	clockGettime = func(int32, *unix.Timespec) error { return unix.EPERM }
+	p, err := NewPrecise(func() {})
+	if p != nil || !errors.Is(err, unix.EPERM) {
+		t.Errorf("waker %v, error %v", p, err)
 	}
 }
