@@ -101,6 +101,11 @@ func TestJudgeClocks(t *testing.T) {
 	if f := judgeClocks(&ClocksData{Stopped: true}); len(f) != 1 || f[0].ID != "clocks.stopped" {
 		t.Errorf("a clock that stands still: %+v", f)
 	}
+	refused := machineOf{runtime: 20, vdso: 17, coarse: 4, counter: 8, mapped: ServedYes, resolution: 1, step: 17}.data()
+	refused.Refused = "operation not permitted"
+	if f := judgeClocks(refused); len(f) != 1 || f[0].ID != "clocks.call-refused" || f[0].Severity != Notice {
+		t.Errorf("a system call that is refused: %+v", f)
+	}
 	if f := judgeClocks(&ClocksData{}); len(f) != 0 {
 		t.Errorf("of nothing: %+v", f)
 	}

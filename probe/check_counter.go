@@ -18,7 +18,7 @@ var counterCheck = Check{
 		return d
 	},
 	Run: func(ctx context.Context, e *Env) Result {
-		if err := e.own(); err != nil {
+		if err := e.measurable(); err != nil {
 			return Result{Err: err}
 		}
 		d, err := measureCounter(ctx, e)

@@ -12,7 +12,7 @@ var pausesCheck = Check{
 	About:  "for how long a loop that only reads the clock stands still on each CPU, and who had the CPU meanwhile",
 	Budget: func(e *Env) time.Duration { return pausesTime(e.Effort) },
 	Run: func(ctx context.Context, e *Env) Result {
-		if err := e.own(); err != nil {
+		if err := e.measurable(); err != nil {
 			return Result{Err: err}
 		}
 		d, err := measurePauses(ctx, e)

@@ -15,7 +15,7 @@ var sleepCheck = Check{
 		return o.Time * time.Duration(len(o.Loads)*len(ways()))
 	},
 	Run: func(ctx context.Context, e *Env) Result {
-		if err := e.own(); err != nil {
+		if err := e.measurable(); err != nil {
 			return Result{Err: err}
 		}
 		d, err := MeasureSleeps(ctx, sleepEffort(e.Effort))

@@ -12,7 +12,7 @@ var stepsCheck = Check{
 	About:  "whether time steps back: on one CPU, on all of them, from one thread to another",
 	Budget: func(e *Env) time.Duration { return stepsTime(e.Effort) },
 	Run: func(ctx context.Context, e *Env) Result {
-		if err := e.own(); err != nil {
+		if err := e.measurable(); err != nil {
 			return Result{Err: err}
 		}
 		d, err := measureStepsBack(ctx, e)

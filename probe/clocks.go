@@ -227,8 +227,12 @@ const nowBound = time.Microsecond
 
 // measureClocks takes rounds rounds of all readings. It ends early with ctx.
 func measureClocks(ctx context.Context, rounds int) (*ClocksData, error) {
-	if newStopwatch().grain() == 0 {
-		return &ClocksData{Stopped: true, Runtime: ServedUnknown, Mapped: ServedUnknown}, nil
+	if err := clockStopped(); err != nil || newStopwatch().grain() == 0 {
+		d := &ClocksData{Stopped: true, Runtime: ServedUnknown, Mapped: ServedUnknown}
+		if err != nil {
+			d.Refused = err.Error()
+		}
+		return d, err
 	}
 	d := &ClocksData{Runtime: ServedUnknown, Mapped: ServedUnknown}
 	switch _, err := vdso.Image(); {

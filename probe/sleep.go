@@ -158,8 +158,8 @@ func MeasureSleeps(ctx context.Context, o SleepOptions) (*SleepData, error) {
 			return nil, fmt.Errorf("probe: no way to sleep %q on %s: %w", name, runtime.GOOS, errors.ErrUnsupported)
 		}
 	}
-	if newStopwatch().grain() == 0 {
-		return nil, errors.New("the clock stands still")
+	if err := clockStopped(); err != nil {
+		return nil, err
 	}
 
 	d := &SleepData{Requested: o.Requested}

@@ -17,7 +17,7 @@ import (
 // TestMain lets the test program be the command: bench starts its own
 // executable for the workers, and tests interrupt it.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"bench", "sleep"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"bench", "doctor", "sleep"}, os.Args[1]) {
 		os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
