@@ -61,6 +61,6 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newBench(), newClock(), newDoctor(), newSleep())
+	root.AddCommand(newBench(), newClock(), newDoctor(), newServe(), newSleep())
 	return root
 }

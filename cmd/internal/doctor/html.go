@@ -50,7 +50,7 @@ func WriteHTML(w io.Writer, r *probe.Report) error {
 	}
 	return page.Write(w, page.Page{
 		Title: "detent doctor",
-		Lead:  machine(r.Machine),
+		Lead:  Machine(r.Machine),
 		Body:  template.HTML(body.String()),
 		Foot: fmt.Sprintf("Measured %s in %v, %s.", r.Started.UTC().Format("2006-01-02 15:04 UTC"),
 			r.Took.Round(100*time.Millisecond), plural(len(r.Results), "check", "checks")),

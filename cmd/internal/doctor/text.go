@@ -33,7 +33,7 @@ func WriteText(w io.Writer, r *probe.Report, width int, color bool) error {
 // are any, and the tables and histograms.
 func WriteMeasured(w io.Writer, r *probe.Report, width int, color bool) error {
 	t := &terminal{width: max(width, 40), color: color, detailed: true}
-	t.paragraph(0, "", machine(r.Machine))
+	t.paragraph(0, "", Machine(r.Machine))
 	t.b.WriteString("\n")
 	for _, s := range sections(r) {
 		t.section(s)
@@ -86,7 +86,7 @@ func (t *terminal) verdict(r *probe.Report) {
 	for _, line := range strings.Split(text.WrapSoft(Verdict(r), t.width), "\n") {
 		t.b.WriteString(t.paint(c, strings.TrimRight(line, " ")) + "\n")
 	}
-	t.paragraph(0, "", machine(r.Machine))
+	t.paragraph(0, "", Machine(r.Machine))
 	fmt.Fprintf(&t.b, "%s in %v.\n\n", plural(len(r.Results), "check", "checks"), r.Took.Round(100*time.Millisecond))
 }
 

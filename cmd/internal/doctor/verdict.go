@@ -49,8 +49,8 @@ func Unseen(r *probe.Report) []probe.Result {
 	return list
 }
 
-// machine describes in a line what the report is about.
-func machine(m probe.Machine) string {
+// Machine describes in a line what the report is about.
+func Machine(m probe.Machine) string {
 	var parts []string
 	add := func(format string, what any) {
 		if s := fmt.Sprintf(format, what); s != "" && s != "0" {

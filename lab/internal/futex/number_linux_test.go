@@ -1,0 +1,9 @@
+package futex
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+var sysFutex = strconv.Itoa(unix.SYS_FUTEX)
