@@ -35,14 +35,11 @@ func Main() {
 
 var plays = map[Fault]func(){
 	Healthy:   healthy,
-	NoVDSO:    func() { often(func() { last = time.Now() }) },
+	NoVDSO:    func() { often(readNow) },
 	Direct:    func() { often(HotLoop) },
 	Throttled: throttled,
 	Saturated: saturated,
 }
-
-// last keeps a reading from being left out.
-var last time.Time
 
 func healthy() {
 	for {
@@ -50,6 +47,12 @@ func healthy() {
 		for time.Since(started) < 20*time.Microsecond {
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func readNow() {
+	if time.Now().IsZero() {
+		panic("time.Now returned the zero time")
 	}
 }
 
