@@ -61,6 +61,13 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newBench(), newClock(), newDoctor(), newServe(), newSleep())
+	root.AddCommand(
+		newAccuracy(),
+		newBench(),
+		newClock(),
+		newDoctor(),
+		newServe(),
+		newSleep(),
+	)
 	return root
 }
