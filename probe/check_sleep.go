@@ -27,10 +27,10 @@ var sleepCheck = Check{
 }
 
 func sleepEffort(e Effort) SleepOptions {
-	o := SleepOptions{Requested: 50 * time.Microsecond, Count: 2000, Time: 300 * time.Millisecond, Loads: []Load{Idle, Busy}}
+	o := SleepOptions{Requested: 50 * time.Microsecond, Count: 2000, Time: 250 * time.Millisecond, Loads: []Load{Idle, Busy}}
 	switch e {
 	case Quick:
-		o.Time, o.Loads = 100*time.Millisecond, []Load{Idle}
+		o.Time, o.Loads = 80*time.Millisecond, []Load{Idle}
 	case Thorough:
 		o.Count, o.Time = 50_000, 6*time.Second
 	}
@@ -143,8 +143,8 @@ func judgeSleep(d *SleepData) []Finding {
 			ID: "sleep.busy-scheduler", Severity: Info, Confidence: Certain,
 			Title:    fmt.Sprintf("while every P of a Go program is busy, time.Sleep ends %v late, a thread of its own %v", round(pkg.Lateness.P50), round(best.Lateness.P50)),
 			Detail:   "So it is on every machine: goroutines that compute give up their P after 10 ms. Timers wait for one as goroutines do.",
-			Evidence: lateEvidence(pkg, d.way(SleepDetent, Busy), d.way(SleepTimerfd, Busy), best),
-			Remedy:   []string{"keep some Ps free, or give timers that must be on time a thread of their own"},
+			Evidence: lateEvidence(pkg, d.way(SleepDetent, Busy), d.way(SleepTimerfd, Busy), d.way(SleepLane, Busy), best),
+			Remedy:   []string{"keep some Ps free, or give timers that must be on time a thread of their own: callbacks on a lane (timer.NewLane)"},
 		})
 	}
 	return found

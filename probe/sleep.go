@@ -54,6 +54,8 @@ const (
 	SleepTimerfd   = "timerfd"               // read through the Go netpoller
 	SleepTime      = "time.Sleep"
 	SleepDetent    = "timer.Sleep"
+	SleepSpin      = "timer.Sleep, spinning" // of a service WithSpin
+	SleepLane      = "lane callback"         // of a timer that the callback before it has started
 )
 
 // A way makes sleeps of d, one after another, until more says no, and records how
@@ -70,7 +72,9 @@ type way struct {
 func ways() []way {
 	return append(kernelWays(),
 		way{name: SleepTime, run: byFunc(time.Sleep)},
-		way{name: SleepDetent, run: byService(func() (*timer.Service, error) { return timer.New(nil) })},
+		way{name: SleepDetent, run: byService(func(s *timer.Service) *timer.Service { return s })},
+		way{name: SleepSpin, run: byService((*timer.Service).WithSpin)},
+		way{name: SleepLane, run: laneCallbacks},
 	)
 }
 
@@ -96,17 +100,48 @@ func byFunc(sleep func(time.Duration)) func(time.Duration, func() bool, func(int
 	}
 }
 
-// byService sleeps by a service of its own, so that none is left behind.
-func byService(open func() (*timer.Service, error)) func(time.Duration, func() bool, func(int64)) error {
+// byService sleeps by a view of a service of its own, so that none is left behind.
+func byService(view func(*timer.Service) *timer.Service) func(time.Duration, func() bool, func(int64)) error {
 	return func(d time.Duration, more func() bool, record func(int64)) error {
-		service, err := open()
+		service, err := timer.New(nil)
 		if err != nil {
 			return err
 		}
 		defer service.Close()
 		service.Sleep(1) // its threads and goroutines start at first use
-		return byFunc(service.Sleep)(d, more, record)
+		return byFunc(view(service).Sleep)(d, more, record)
 	}
+}
+
+// laneCallbacks looks at when the lane's own thread runs a callback, each of which
+// starts the next timer: what is on time while goroutines are not. The callbacks
+// alone call more and record.
+func laneCallbacks(d time.Duration, more func() bool, record func(int64)) error {
+	if !more() {
+		return nil
+	}
+	lane, err := timer.NewLane(nil)
+	if err != nil {
+		return err
+	}
+	defer lane.Close()
+	lane.Sleep(1)
+	s := newStopwatch()
+	done := make(chan struct{})
+	began := s.ns()
+	var fired func()
+	fired = func() {
+		record(s.ns() - began - int64(d))
+		if !more() {
+			close(done)
+			return
+		}
+		began = s.ns()
+		lane.AfterFunc(d, fired)
+	}
+	lane.AfterFunc(d, fired)
+	<-done
+	return nil
 }
 
 // SleepOptions say how sleeps are measured. Fields that are 0 have the default.
