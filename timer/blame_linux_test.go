@@ -4,16 +4,23 @@ package timer_test
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/detent-go/detent/internal/suite"
+	"github.com/detent-go/detent/timer"
 )
 
 // quotaEnv is the directory of the cgroup with a CPU quota, for the process that
@@ -73,9 +80,11 @@ func throttled(t *testing.T, dir string) {
 			}
 		}()
 	}
-	s := mustNew(t, nil)
-	tick := s.NewTicker(time.Millisecond) // so that always something is about to be due
-	defer tick.Stop()
+	services := []*timer.Service{mustNew(t, nil), mustNew(t, &timer.Options{Blame: true})}
+	for _, s := range services {
+		tick := s.NewTicker(time.Millisecond) // so that always something is about to be due
+		defer tick.Stop()
+	}
 	// For as long as it takes the kernel to have counted ten waits of 80 ms,
 	// perhaps for several CPUs each.
 	const enough = 800 * time.Millisecond
@@ -84,15 +93,186 @@ func throttled(t *testing.T, dir string) {
 		if time.Now().After(limit) {
 			t.Skipf("throttled for %v in a minute", throttledFor(t, dir)-begin)
 		}
-		s.Sleep(500 * time.Microsecond)
+		services[0].Sleep(500 * time.Microsecond)
 	}
-	st := s.Stats()
-	checkBlame(t, st)
 	// All of these waits but the first, whose beginning nobody knows, made a tick
 	// late.
-	if got := st.Blame.Throttled.Sum(); got < 10*time.Millisecond || got > st.Lateness.Sum() {
-		t.Errorf("%v blamed on the quota, which kept the CPUs from running for %v", got, throttledFor(t, dir)-begin)
+	for _, s := range services {
+		st := s.Stats()
+		checkBlame(t, st)
+		if got := st.Blame.Throttled.Sum(); got < 10*time.Millisecond || got > st.Lateness.Sum() {
+			t.Errorf("%v blamed on the quota, which kept the CPUs from running for %v", got, throttledFor(t, dir)-begin)
+		}
 	}
+}
+
+// TestBlameKernel stops a process of its own before a deadline and has it go on a
+// while after: that while is the kernel's part of the lateness, at least.
+func TestBlameKernel(t *testing.T) {
+	if os.Getenv(stoppedEnv) != "" {
+		stopped(t)
+		return
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(exe, "-test.run=^TestBlameKernel$", "-test.v", "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), stoppedEnv+"=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skipf("cannot start another process here: %v", err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	passed := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		line := lines.Text()
+		t.Log(line)
+		if strings.HasPrefix(line, "--- SKIP: TestBlameKernel") {
+			t.Skip("the process skipped the test")
+		}
+		passed = passed || strings.HasPrefix(line, "--- PASS: TestBlameKernel")
+		var from, to int64
+		if n, _ := fmt.Sscanf(line, "a deadline from %d to %d", &from, &to); n != 2 {
+			continue
+		}
+		// If the process does not stand still in time, it is told so.
+		_ = cmd.Process.Signal(unix.SIGSTOP)
+		for limit := time.Now().Add(time.Minute); !standsStill(t, cmd.Process.Pid) && time.Now().Before(limit); {
+			time.Sleep(time.Millisecond)
+		}
+		inTime := monotonic(t) < from
+		for monotonic(t) < to+int64(stoppedFor) {
+			time.Sleep(time.Millisecond)
+		}
+		_ = cmd.Process.Signal(unix.SIGCONT)
+		fmt.Fprintln(in, inTime)
+	}
+	if err := cmd.Wait(); err != nil || !passed {
+		t.Fatalf("the process failed: %v", err)
+	}
+}
+
+// stoppedEnv is set in the process that TestBlameKernel starts, and stoppedFor how
+// long it is kept from running after a deadline.
+const (
+	stoppedEnv = "DETENT_TEST_STOPPED"
+	stoppedFor = 100 * time.Millisecond
+)
+
+// stopped is what the process does.
+func stopped(t *testing.T) {
+	in := bufio.NewReader(os.Stdin)
+	s := mustNew(t, &timer.Options{Shards: 1, Blame: true}).WithSlack(0)
+	s.Sleep(time.Millisecond) // so that there is a witness
+	const after = 500 * time.Millisecond
+	for range 20 {
+		time.Sleep(10 * time.Millisecond) // so that it waits
+		told := s.Stats().Blame.Kernel.Count()
+		fired := make(chan struct{})
+		from := monotonic(t)
+		s.AfterFunc(after, func() { close(fired) })
+		fmt.Printf("a deadline from %d to %d\n", from+int64(after), monotonic(t)+int64(after))
+		<-fired
+		inTime, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := s.Stats()
+		checkBlame(t, st)
+		if inTime != "true\n" || st.Blame.Kernel.Count() == told {
+			continue // It was not stopped before the deadline, or the witness did not wait.
+		}
+		if got := st.Blame.Kernel.Max(); got < stoppedFor {
+			t.Errorf("the kernel is blamed for %v, want %v at least", got, stoppedFor)
+		}
+		return
+	}
+	t.Skip("the process could not be stopped at the right time")
+}
+
+// standsStill reports whether all threads of a process are stopped.
+func standsStill(t *testing.T, pid int) bool {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return false
+	}
+	for _, task := range tasks {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/stat", pid, task.Name()))
+		// The state follows the name, which is in parentheses.
+		if at := bytes.LastIndexByte(stat, ')'); err != nil || at < 0 || at+2 >= len(stat) || stat[at+2] != 'T' {
+			return false
+		}
+	}
+	return true
+}
+
+// monotonic reads CLOCK_MONOTONIC, which is the same for all processes.
+func monotonic(t *testing.T) int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		t.Fatal(err)
+	}
+	return ts.Nano()
+}
+
+// TestBlameCost: the thread is there from the first precise timer of a service
+// that asks for it to the service's end, with its files.
+func TestBlameCost(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	timer.Sleep(50 * time.Microsecond) // so that the netpoller is there
+	files := anonFiles(t)
+	plain := mustNewOpen(t, nil)
+	plain.Sleep(50 * time.Microsecond)
+	if n := anonFiles(t); n > files+runtime.GOMAXPROCS(0) {
+		t.Errorf("%d files for a service that asks for nothing", n-files)
+	}
+	closes(t, plain)
+	s := mustNewOpen(t, &timer.Options{Shards: 1, Blame: true})
+	coarse := s.AfterFunc(time.Hour, func() {})
+	if n := anonFiles(t); n != files {
+		t.Errorf("%d files before the first precise timer", n-files)
+	}
+	s.Sleep(50 * time.Microsecond)
+	if n := anonFiles(t); n != files+3 {
+		t.Errorf("%d files, want a timerfd, an epoll and an eventfd", n-files)
+	}
+	if st := s.Stats(); st.BlameErr != nil {
+		t.Errorf("BlameErr is %v", st.BlameErr)
+	}
+	coarse.Stop()
+	closes(t, s)
+	suite.Eventually(t, "the files are closed", func() bool { return anonFiles(t) == files })
+	suite.Eventually(t, "the goroutines have ended", func() bool {
+		return !slices.ContainsFunc(oursRunning(), func(s string) bool { return strings.Contains(s, "Witness") })
+	})
+}
+
+// anonFiles counts open files that are none of a file system.
+func anonFiles(t *testing.T) (n int) {
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, f := range list {
+		if to, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && strings.HasPrefix(to, "anon_inode:") {
+			n++
+		}
+	}
+	return n
 }
 
 // throttledFor returns how long the CPUs of a cgroup have been throttled.

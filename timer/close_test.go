@@ -45,6 +45,7 @@ func eachService(t *testing.T, f func(t *testing.T, open func() *timer.Service))
 		"wheel":  {Slack: &coarse},
 		"inline": {Callbacks: timer.Inline},
 		"shard":  {Shards: 1},
+		"blame":  {Blame: true},
 	} {
 		t.Run(name, func(t *testing.T) { f(t, func() *timer.Service { return mustNewOpen(t, o) }) })
 	}

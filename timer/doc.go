@@ -106,7 +106,8 @@
 // CLOCK_MONOTONIC does not count while the system is suspended: a timer of ten
 // minutes fires ten minutes of wakefulness later. A virtual machine that is
 // paused, a container that has used up its CPU quota, or a program whose Ps are
-// all busy fires timers late; see [Stats].Lateness. While every P is busy, timers
+// all busy fires timers late: see [Stats].Lateness, and [Blame] for whose fault it
+// is. While every P is busy, timers
 // wait for the Go scheduler as package time's do, but for those of a lane.
 //
 // # Systems

@@ -293,8 +293,8 @@ func TestSpun(t *testing.T) {
 	}
 }
 
-// TestLaneBlame: a lane tells the kernel's part of lateness from the scheduler's, and
-// the parts add up.
+// TestLaneBlame: a lane tells the kernel's part of lateness from the scheduler's,
+// where the system does, and the parts add up.
 func TestLaneBlame(t *testing.T) {
 	s := mustLane(t, nil)
 	for range 100 {
@@ -302,7 +302,7 @@ func TestLaneBlame(t *testing.T) {
 	}
 	st := s.Stats()
 	b := st.Blame
-	if n := b.Kernel.Count(); n == 0 || n != b.Scheduler.Count() {
+	if n, tells := b.Kernel.Count(), runtime.GOOS == "linux" && !portable; (n != 0) != tells || n != b.Scheduler.Count() {
 		t.Errorf("kernel has %d values, scheduler %d", n, b.Scheduler.Count())
 	}
 	sum := b.Slack.Sum() + b.Kernel.Sum() + b.Scheduler.Sum() + b.Wakeup.Sum() + b.Throttled.Sum() + b.Queue.Sum()

@@ -33,6 +33,9 @@ type Stats struct {
 	// For a lane, it is what could not be set for the thread that took over after
 	// a callback had ended its goroutine.
 	WakerErr error
+	// BlameErr is why kernel and scheduler are not told apart although
+	// [Options].Blame asks for it, or nil.
+	BlameErr error
 
 	// Spun is for how long the service has spun until deadlines passed, where
 	// it was asked to: CPU time, unless the system had others run meanwhile. See
@@ -50,7 +53,7 @@ func (s *Service) Stats() Stats {
 		Fired: g.Fired, Pending: g.Pending, Wakeups: g.Wakeups,
 		Lateness: Histogram{&g.Lateness},
 		Blame:    newBlame(&g.Blame),
-		Waker:    g.Waker.String(), WakerErr: g.WakerErr,
+		Waker:    g.Waker.String(), WakerErr: g.WakerErr, BlameErr: g.BlameErr,
 		Spun: time.Duration(g.Spun) + time.Duration(s.e.spinner.Total()),
 	}
 }

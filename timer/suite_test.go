@@ -47,6 +47,11 @@ func TestInline(t *testing.T) {
 	suite.Run(t, e)
 }
 
+// TestBlamed has a thread watch the wakers.
+func TestBlamed(t *testing.T) {
+	suite.Run(t, service("blamed", mustNew(t, &timer.Options{Blame: true})))
+}
+
 // TestLane runs the callbacks on the thread that waits for the timers.
 func TestLane(t *testing.T) {
 	for name, o := range map[string]*timer.LaneOptions{"lane": nil, "spinningLane": {Spin: true}} {

@@ -36,19 +36,22 @@ type Told struct {
 // wakeup is how somebody came to fire timers: the times, of the group's clock and
 // in this order, from which on the shard waited for another to act.
 type wakeup struct {
-	armed   int64 // for the kernel: it was to wake the shard now
-	ready   int64 // for the Go scheduler; equal to running if not told
+	armed   int64 // for the kernel and the Go scheduler: it was to be woken now
 	running int64 // for nobody: the waker ran
 	handed  int64 // for the Go scheduler: the waker had started a runner
 	begun   int64 // for nobody: the runner ran; 0 before
 
-	told      bool  // ready is known
+	// Of timers with a limit of toldFrom or later it is known when the kernel had
+	// done its part for them, ready; it was armed for them at toldArmed. never where
+	// that is not known for any.
+	toldFrom, toldArmed, ready int64
+
 	throttled int64 // how much of armed to running the process was throttled
 }
 
 // atWork returns the wakeup of somebody who has been running and needed none.
 func atWork(now int64) wakeup {
-	return wakeup{armed: now, ready: now, running: now, handed: now, begun: now}
+	return wakeup{armed: now, running: now, handed: now, begun: now, toldFrom: never}
 }
 
 // blameQuota asks what part of a wait, from..to, the process was throttled, and
@@ -89,7 +92,7 @@ func (b *Blame) record(w *wakeup, deadline, limit, now int64) {
 	if queue > 0 {
 		b.Queue.Record(queue)
 	}
-	if w.told {
+	if limit >= w.toldFrom {
 		b.Told.Count++
 	}
 }
@@ -97,8 +100,14 @@ func (b *Blame) record(w *wakeup, deadline, limit, now int64) {
 // recordWait records by how much a timer with the given limit had to wait for
 // the wakeup, and returns it.
 func (b *Blame) recordWait(w *wakeup, limit int64) int64 {
-	kernel, scheduler := overlap(limit, w.armed, w.ready), overlap(limit, max(w.ready, w.armed), w.running)
-	scheduler += overlap(limit, w.handed, w.begun)
+	told := limit >= w.toldFrom
+	kernel, scheduler := int64(0), overlap(limit, w.handed, w.begun)
+	if told {
+		kernel = overlap(limit, w.toldArmed, w.ready)
+		scheduler += overlap(limit, max(w.ready, w.toldArmed), w.running)
+	} else {
+		scheduler += overlap(limit, w.armed, w.running)
+	}
 	all := kernel + scheduler
 	if t := min(w.throttled, all); t > 0 {
 		b.Throttled.Record(t)
@@ -111,7 +120,7 @@ func (b *Blame) recordWait(w *wakeup, limit int64) int64 {
 			kernel, scheduler = kernel-(t-took), scheduler-took
 		}
 	}
-	if !w.told {
+	if !told {
 		if kernel+scheduler > 0 {
 			b.Wakeup.Record(kernel + scheduler)
 		}

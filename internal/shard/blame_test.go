@@ -25,12 +25,11 @@ func partsOf(w *wakeup, deadline, limit, now int64) parts {
 }
 
 func TestBlameParts(t *testing.T) {
-	plain := wakeup{armed: 100, ready: 130, running: 150, handed: 150, begun: 150}
-	told := plain
-	told.told = true
-	handed := wakeup{armed: 100, ready: 130, running: 150, handed: 160, begun: 190, told: true}
+	told := wakeup{armed: 100, running: 150, handed: 150, begun: 150, toldFrom: 0, toldArmed: 100, ready: 130}
+	handed := wakeup{armed: 100, running: 150, handed: 160, begun: 190, toldFrom: 0, toldArmed: 100, ready: 130}
 	throttled := func(w wakeup, by int64) wakeup { w.throttled = by; return w }
-	untold := wakeup{armed: 100, ready: 150, running: 150, handed: 160, begun: 190}
+	untold := wakeup{armed: 100, running: 150, handed: 160, begun: 190, toldFrom: never}
+	late := wakeup{armed: 80, running: 150, handed: 150, begun: 150, toldFrom: 100, toldArmed: 110, ready: 130}
 	work := atWork(100)
 	for _, test := range []struct {
 		name                 string
@@ -45,6 +44,8 @@ func TestBlameParts(t *testing.T) {
 		{"due while the kernel slept", told, 110, 110, 155, parts{kernel: 20, scheduler: 20, queue: 5}},
 		{"due while the goroutine waited", told, 140, 140, 155, parts{scheduler: 10, queue: 5}},
 		{"due since", told, 151, 153, 155, parts{slack: 2, queue: 2}},
+		{"told from a limit on", late, 90, 100, 155, parts{slack: 10, kernel: 20, scheduler: 20, queue: 15}},
+		{"not told before", late, 80, 90, 155, parts{slack: 10, wakeup: 60, queue: 5}},
 		{"runner", handed, 100, 100, 200, parts{kernel: 30, scheduler: 50, queue: 20}},
 		{"due before the runner", handed, 155, 155, 200, parts{scheduler: 30, queue: 15}},
 		{"due while the runner waited", handed, 180, 180, 200, parts{scheduler: 10, queue: 10}},
@@ -77,7 +78,9 @@ func TestBlameSum(t *testing.T) {
 				at[k] += at[k-1]
 			}
 		}
-		w := wakeup{at[0], at[1], at[2], at[3], at[4], rng.IntN(2) == 0, rng.Int64N(3) * rng.Int64N(50)}
+		w := wakeup{armed: at[0], running: at[2], handed: at[3], begun: at[4]}
+		w.throttled = rng.Int64N(3) * rng.Int64N(50)
+		w.toldFrom, w.toldArmed, w.ready = at[0]+rng.Int64N(40), at[0]+rng.Int64N(at[2]-at[0]+1), at[1]
 		now := w.begun + rng.Int64N(20)
 		deadline := now - rng.Int64N(200)
 		limit := deadline + rng.Int64N(60) - 2
@@ -92,12 +95,12 @@ func TestBlameSum(t *testing.T) {
 func TestBlameFill(t *testing.T) {
 	var a, sum Blame
 	b := Blame{Told: new(Told)}
-	w := wakeup{armed: 100, ready: 130, running: 150, handed: 150, begun: 150}
+	w := wakeup{armed: 100, running: 150, handed: 150, begun: 150, toldFrom: never}
 	for range 3 {
 		a.record(&w, 90, 100, 155)
 	}
 	a.record(&w, 155, 155, 155)
-	w.told = true
+	w.toldFrom, w.toldArmed, w.ready = 0, 100, 130
 	b.record(&w, 90, 90, 155)
 	b.record(&w, 155, 155, 155)
 	sum.add(&a)

@@ -13,6 +13,7 @@ import (
 type Config struct {
 	Shards int  // number of shards; 0: GOMAXPROCS
 	Inline bool // a shard has one runner at most, which is one of its wakers
+	Blame  bool // have a thread tell the kernel's part of lateness from the scheduler's
 
 	// Manual makes the group keep virtual time, which starts at 0 and moves
 	// only in [Group.Advance]. Nothing wakes the group by itself, and Inline
@@ -33,6 +34,7 @@ type Group struct {
 	closed atomic.Bool
 
 	throttle *throttle // nil in a manual group
+	witness  *witness  // nil unless asked for
 
 	// virtual is the current time of a manual group.
 	virtual atomic.Int64
@@ -55,6 +57,9 @@ func NewGroup(c Config) *Group {
 	g := &Group{shards: make([]*Shard, n), inline: c.Inline || c.Manual || c.Lane != nil, manual: c.Manual, lane: c.Lane}
 	if !c.Manual {
 		g.throttle = newThrottle()
+		if c.Blame {
+			g.witness = new(witness)
+		}
 	}
 	for i := range g.shards {
 		g.shards[i] = newShard(g, i)
@@ -104,6 +109,9 @@ func (g *Group) Close() bool {
 	}
 	for _, s := range g.shards {
 		s.close()
+	}
+	if g.witness != nil {
+		g.witness.close()
 	}
 	return true
 }
@@ -167,6 +175,7 @@ type Stats struct {
 
 	Waker    Waker // what wakes the group; the best that any shard has
 	WakerErr error // why there is no better one, or nil
+	BlameErr error // why there is no witness, though it was asked for, or nil
 
 	Spun int64 // for how long a lane has spun, in nanoseconds
 }
@@ -178,6 +187,9 @@ func (g *Group) Stats() *Stats {
 		s.addStats(sum)
 	}
 	sum.Blame.fill(sum.Lateness.Count)
+	if g.witness != nil {
+		sum.BlameErr = g.witness.lastErr()
+	}
 	return sum
 }
 

@@ -26,7 +26,9 @@ type alarm interface {
 // Errors are those of [waker.NewLane].
 func NewLane(o LaneOptions) (*Group, error) {
 	g := NewGroup(Config{Lane: &o})
-	g.shards[0].blame.Told = new(Told)
+	if waker.LaneTells {
+		g.shards[0].blame.Told = new(Told)
+	}
 	if _, bubbled := rt.Now(); bubbled {
 		return g, waker.TryLane(o)
 	}
@@ -73,10 +75,10 @@ func (s *Shard) laneLeavesLocked(now int64) {
 
 // laneTellsLocked sets when the thread of a lane was awake: before the Go scheduler
 // gave it a P, which is what running says. A thread that was awake before it was to
-// wake had something else to do.
+// wake had something else to do. Not every system tells.
 func (s *Shard) laneTellsLocked(w *wakeup) {
-	if l, ok := s.precise.(*waker.Lane); ok {
-		w.ready, w.told = min(max(l.AwakeAt(), w.armed), w.running), true
+	if l, ok := s.precise.(*waker.Lane); ok && waker.LaneTells {
+		w.toldFrom, w.toldArmed, w.ready = 0, w.armed, min(max(l.AwakeAt(), w.armed), w.running)
 	}
 }
 

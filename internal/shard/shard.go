@@ -128,6 +128,7 @@ type Shard struct {
 	heap  *heap.Heap
 
 	precise    alarm           // nil until the first precise timer
+	witness    *waker.Witness  // that watches the timerfd, or nil
 	preciseErr error           // why the timerfd could not be made
 	retryAt    int64           // when to try again
 	backstop   *waker.Backstop // nil in a manual group, and for a lane
@@ -138,6 +139,8 @@ type Shard struct {
 	// they were armed if that was later.
 	preciseFrom  int64
 	backstopFrom int64
+	breathing    bool // somebody is at work, because of between
+	between      wakeup
 	wheelsTurn   bool // the wheel is looked at before the heap
 	busy         int  // wakes of the timerfd's reader to go until it is trusted to be in time
 
@@ -161,6 +164,9 @@ func newShard(g *Group, index int) *Shard {
 	s := &Shard{Index: index, group: g, armedPrecise: never, armedBackstop: never, wave: 1}
 	s.wheel = wheel.New(&s.nodes, 0) // It catches up with its first timer.
 	s.heap = heap.New(&s.nodes)
+	if g.witness != nil {
+		s.blame.Told = new(Told)
+	}
 	switch {
 	case g.manual:
 		s.starting = true // as if there were a timerfd already

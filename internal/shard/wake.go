@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-go/detent/internal/rt"
 	"github.com/detent-go/detent/internal/slab"
+	"github.com/detent-go/detent/internal/waker"
 	"github.com/detent-go/detent/internal/wheel"
 )
 
@@ -41,6 +42,10 @@ const (
 func (s *Shard) openPrecise() {
 	p, err := s.newAlarm()
 	s.checkAlarm(err)
+	var witness *waker.Witness
+	if p, ok := p.(*waker.Precise); ok && err == nil && s.group.witness != nil {
+		witness = s.group.witness.watch(s, p)
+	}
 	s.Lock()
 	if err != nil {
 		s.failedLocked(err)
@@ -52,7 +57,7 @@ func (s *Shard) openPrecise() {
 		p.Close()
 		return
 	}
-	s.precise, s.preciseErr = p, nil
+	s.precise, s.preciseErr, s.witness = p, nil, witness
 	s.armLocked(s.group.clock())
 	s.Unlock()
 }
@@ -180,9 +185,19 @@ func (s *Shard) woken(precise bool) {
 		s.Unlock()
 		return
 	}
-	s.wakeups++
 	var w wakeup
 	s.wakeupLocked(&w, running, precise)
+	if w.running == running && running-w.armed > lookAt && !s.group.manual {
+		// Before armedPrecise is reset: another waker may come meanwhile.
+		s.Unlock()
+		s.blameQuota(&w, w.armed, running)
+		s.Lock()
+		if s.closed {
+			s.Unlock()
+			return
+		}
+	}
+	s.wakeups++
 	if precise {
 		s.judge(running - s.armedPrecise)
 		s.armedPrecise = never
@@ -191,11 +206,6 @@ func (s *Shard) woken(precise bool) {
 		if running-s.armedPrecise > tightDelay {
 			s.judge(never) // The reader should have been here.
 		}
-	}
-	if running-w.armed > lookAt && !s.group.manual {
-		s.Unlock()
-		s.blameQuota(&w, w.armed, running)
-		s.Lock()
 	}
 	calls := s.drainLocked(nil, &w)
 	now := s.group.clock()
@@ -233,16 +243,25 @@ func (s *Shard) woken(precise bool) {
 
 // wakeupLocked sets w to the wakeup of a waker that has come to run. What it has
 // been asked for first is what counts; but a reader in a callback is no fault of
-// the kernel's.
+// the kernel's. Who finds another one at work, who just lets others have the lock,
+// does that one's work.
 func (s *Shard) wakeupLocked(w *wakeup, running int64, precise bool) {
+	if s.breathing {
+		*w = s.between
+		return
+	}
 	armed := running
+	w.toldFrom = never
 	if s.armedPrecise <= running && (precise || !s.readerCallsLocked()) {
 		armed = min(armed, s.preciseFrom)
+		if s.witness != nil {
+			s.tellLocked(w, running)
+		}
 	}
 	if s.armedBackstop <= running {
 		armed = min(armed, s.backstopFrom)
 	}
-	w.armed, w.ready, w.running, w.handed, w.begun = armed, running, running, running, running
+	w.armed, w.running, w.handed, w.begun = armed, running, running, running
 	s.laneTellsLocked(w)
 }
 
@@ -259,7 +278,9 @@ func (s *Shard) drainLocked(r *runner, w *wakeup) (calls bool) {
 	pass, passed := now, 0
 	for budget := batch; !s.closed; {
 		if budget <= 0 {
+			s.between, s.breathing = *w, true
 			s.breathe()
+			s.breathing = false
 			now, budget = s.group.clock(), batch
 			continue
 		}

@@ -20,6 +20,9 @@
 //     netpoller does, with the thread's priority, at the price of the thread. A
 //     [Spinner] takes it from tens of microseconds to one, at the price of CPU time.
 //
+// A [Witness] wakes nobody. It tells when the kernel had done its part of a wake-up
+// by timerfd, which the netpoller does not.
+//
 // Where there is no timerfd, on other systems than Linux and in builds with the
 // tag detent_portable, [NewPrecise] fails with errors.ErrUnsupported and the
 // backstop serves alone; a lane then waits for a timer of package time.

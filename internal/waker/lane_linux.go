@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// LaneTells says that [Lane.AwakeAt] is when the kernel woke the thread.
+const LaneTells = true
+
 // blocker is how the thread of a lane waits: for a futex, until an absolute time of
 // CLOCK_MONOTONIC.
 type blocker struct {

@@ -10,6 +10,9 @@ import (
 	"github.com/detent-go/detent/internal/rt"
 )
 
+// LaneTells says that [Lane.AwakeAt] is when the kernel woke the thread.
+const LaneTells = false
+
 // blocker is how the thread of a lane waits: for a timer of package time.
 type blocker struct {
 	t     *time.Timer
