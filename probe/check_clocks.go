@@ -121,7 +121,7 @@ func judgeClocks(d *ClocksData) []Finding {
 			Evidence: evidence(),
 			Remedy: []string{
 				"look whether the kernel was started with vdso=0: grep -w vdso /proc/cmdline, and remove it",
-				"look whether the process has a vDSO: grep vdso /proc/PID/maps; if not, whatever starts it takes it away: a tracer (rr, gVisor in ptrace mode), a checkpoint/restore tool, a sandbox that rewrites the auxiliary vector",
+				"look whether the process has a vDSO: grep vdso /proc/PID/maps; if not, whatever starts it takes it away: a tracer (rr, gVisor in ptrace mode), a checkpoint/restore tool, a sandbox that rewrites the auxiliary vector, an emulator (qemu-user)",
 			},
 		}
 		// What is measured and what the kernel says agree, or the same clock is

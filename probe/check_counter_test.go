@@ -38,7 +38,7 @@ func burstsOf(n int, ahead, drift int64) []burst {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var bursts []burst
 	for i := range n {
-		b, ok := burstOf(float64(i), exchangesOf(rnd, 300, ahead+int64(i)*drift))
+		b, ok := burstOf(float64(i), exchangesOf(rnd, 300, ahead+int64(i)*drift), 1)
 		if ok {
 			bursts = append(bursts, b)
 		}
@@ -95,11 +95,26 @@ func TestOffsetOf(t *testing.T) {
 func TestBurstTorn(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	xs := slices.Concat(exchangesOf(rnd, 20, 0), exchangesOf(rnd, 20, 1e6))
-	if b, ok := burstOf(0, xs); ok {
+	if b, ok := burstOf(0, xs, 1); ok {
 		t.Errorf("%+v", b)
 	}
-	if _, ok := burstOf(0, nil); ok {
+	if _, ok := burstOf(0, nil, 1); ok {
 		t.Error("of nothing")
+	}
+}
+
+// Counters that advance in steps longer than a message takes show nothing of an
+// offset of less than a step.
+func TestBurstCoarse(t *testing.T) {
+	for _, ahead := range []uint64{0, 400, 999} {
+		var xs []tsc.Exchange
+		for at := uint64(1 << 30); at < 1<<30+100_000; at += 777 {
+			step := func(tick uint64) uint64 { return tick / 1000 * 1000 }
+			xs = append(xs, tsc.Exchange{Sent: step(at), Here: step(at + 100 + ahead), Received: step(at + 200)})
+		}
+		if b, ok := burstOf(0, xs, 1000); !ok || b.low > int64(ahead) || b.high < int64(ahead) || b.low > 0 {
+			t.Errorf("ahead by %d: %+v, %v", ahead, b, ok)
+		}
 	}
 }
 
@@ -352,7 +367,7 @@ func TestMeasureCounter(t *testing.T) {
 		t.Errorf("%d pairs and %d missed of %d CPUs", len(d.Pairs), d.Missed, n)
 	}
 	for _, p := range d.Pairs {
-		if p.Bursts == 0 && p.Error == "" || p.Bursts > 0 && (p.Low > p.High || p.RoundTrip <= 0) {
+		if p.Bursts == 0 && p.Error == "" || p.Bursts > 0 && (p.Low > p.High || p.High-p.Low < d.Step || p.RoundTrip < 0) {
 			t.Errorf("%+v", p)
 		}
 	}

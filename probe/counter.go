@@ -21,6 +21,9 @@ type CounterData struct {
 	Frequency      float64       `json:"frequency_hz"`
 	FrequencyError float64       `json:"frequency_error_hz"`
 	Over           time.Duration `json:"over_ns"`
+	// Step is that of the counter, in nanoseconds, as far as readings show it: no
+	// smaller than a reading takes.
+	Step float64 `json:"step_ns"`
 	// Stated is the frequency that the machine states, and StatedBy where; 0 if it
 	// does not.
 	Stated   float64 `json:"stated_hz,omitempty"`
@@ -132,7 +135,7 @@ func measureCounter(ctx context.Context, e *Env) (*CounterData, error) {
 			}
 			xs, err := tsc.Converse(d.CPUs[p.from].CPU, d.CPUs[p.to].CPU, exchanges)
 			if errs[i] = err; err == nil {
-				if b, ok := burstOf(float64(s.ns())/1e9, xs); ok {
+				if b, ok := burstOf(float64(s.ns())/1e9, xs, grain); ok {
 					bursts[i] = keep(bursts[i], b)
 				}
 			}
@@ -158,6 +161,7 @@ func measureCounter(ctx context.Context, e *Env) (*CounterData, error) {
 	if hz == 0 {
 		return d, errors.Join(ctx.Err(), errors.New("the counter does not count"))
 	}
+	d.Step = float64(grain) / hz * 1e9
 	for i, p := range pairs[:tried] {
 		o := newPair(d.CPUs, p)
 		if len(bursts[i]) == 0 && errs[i] != nil {

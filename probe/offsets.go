@@ -64,9 +64,11 @@ type burst struct {
 	middle    float64 // of the exchange with the least round trip
 }
 
-// burstOf sums up exchanges. It reports false for those that contradict each other:
-// a counter has jumped between them.
-func burstOf(at float64, xs []tsc.Exchange) (burst, bool) {
+// burstOf sums up exchanges. Counters that advance in steps of grain ticks may be
+// apart by one step without any reading showing it, which is allowed for. It
+// reports false for exchanges that contradict each other: a counter has jumped
+// between them.
+func burstOf(at float64, xs []tsc.Exchange, grain uint64) (burst, bool) {
 	b := burst{at: at, n: len(xs), low: math.MinInt64, high: math.MaxInt64, least: math.MaxUint64}
 	trips := make([]int64, 0, len(xs))
 	for _, x := range xs {
@@ -78,8 +80,12 @@ func burstOf(at float64, xs []tsc.Exchange) (burst, bool) {
 		}
 		trips = append(trips, int64(trip))
 	}
+	if len(xs) == 0 {
+		return b, false
+	}
+	b.low, b.high = b.low-int64(grain), b.high+int64(grain)
 	b.median = uint64(median(trips))
-	return b, len(xs) > 0 && b.low <= b.high
+	return b, b.low <= b.high
 }
 
 // offsetOf concludes what bursts tell of a pair. Their low and high are in ticks of
