@@ -205,7 +205,7 @@ func (e *engine) health() Health {
 	if t := e.tracker; t != nil {
 		h.Jumps, h.Excess, h.Worst = t.Jumps, t.Excess, time.Duration(t.Worst)
 	}
-	cpus.report(&h, e.hz)
+	cpus.report(&h, e.hz, e.grain)
 	k := e.kernel.Load()
 	if k != nil && (k.phase == untrusted || k.phase == calibrating) {
 		h.Err = k.err

@@ -105,8 +105,9 @@ func (c *comparison) run(known []tsc.Offset) {
 	c.next = time.Duration(Mono.Nanos()) + c.pause
 }
 
-// report fills in what has been found, hz being the counter's frequency.
-func (c *comparison) report(h *Health, hz float64) {
+// report fills in what has been found, hz being the counter's frequency and grain
+// its step in ticks: counters that are apart by less than a step show nothing of it.
+func (c *comparison) report(h *Health, hz float64, grain uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h.Compared, h.Others = len(c.offsets), c.others
@@ -114,6 +115,6 @@ func (c *comparison) report(h *Health, hz float64) {
 		return
 	}
 	for _, o := range c.offsets {
-		h.Offset = max(h.Offset, time.Duration(float64(o.Largest())/hz*1e9))
+		h.Offset = max(h.Offset, time.Duration(float64(o.Largest()+int64(grain))/hz*1e9))
 	}
 }
