@@ -61,7 +61,7 @@ var rules = map[string]rule{
 	},
 	"lab/internal/futex":      {low: true},
 	"lab/internal/enginetest": {imports: []string{"lab/engine", "internal/suite"}}, // of tests only
-	"examples/...":            {imports: []string{"clock", "probe", "prom/...", "timer"}},
+	"examples/...":            {imports: []string{"examples/...", "clock", "probe", "prom/...", "timer"}},
 	"cmd/...":                 {imports: []string{"cmd/...", "clock", "lab", "probe", "prom/...", "timer", "trace/..."}},
 }
 
