@@ -40,20 +40,41 @@ type runner struct {
 	lost    bool   // written off, and not in Shard.runners any more
 	reader  bool   // the goroutine is the timerfd's reader
 	wakeup  wakeup // of the goroutine's own from when it runs
+	run     func() // Shard.run of it; constant
 }
+
+// spareRunners is how many runners that have left are kept to be used again, so
+// that callbacks that come and go allocate nothing.
+const spareRunners = 4
 
 // addRunnerLocked adds a runner that the wakeup w is the reason for.
 func (s *Shard) addRunnerLocked(w *wakeup) *runner {
-	r := &runner{wakeup: *w}
+	var r *runner
+	if n := len(s.spare); n > 0 {
+		r = s.spare[n-1]
+		s.spare = s.spare[:n-1]
+	} else {
+		r = new(runner)
+		r.run = func() { s.run(r) }
+	}
+	r.wakeup = *w
 	s.runners = append(s.runners, r)
 	return r
+}
+
+// spareLocked keeps runner r, which nobody refers to any more.
+func (s *Shard) spareLocked(r *runner) {
+	if len(s.spare) < spareRunners {
+		*r = runner{run: r.run}
+		s.spare = append(s.spare, r)
+	}
 }
 
 // startRunnerLocked starts a goroutine that is a runner.
 func (s *Shard) startRunnerLocked(w *wakeup, now int64) {
 	r := s.addRunnerLocked(w)
 	r.wakeup.handed, r.wakeup.begun = now, 0
-	go s.run(r)
+	go r.run()
 }
 
 // readerCallsLocked reports whether the timerfd's reader is a runner.
@@ -161,12 +182,13 @@ func (s *Shard) run(r *runner) {
 	held = true
 }
 
-// leaveLocked ends runner r.
+// leaveLocked ends runner r, which is not used afterwards.
 func (s *Shard) leaveLocked(r *runner) {
 	s.removeRunnerLocked(r)
 	if s.closed {
 		return
 	}
+	s.spareLocked(r)
 	now := s.group.clock()
 	if s.group.lane != nil {
 		s.laneLeavesLocked(now)

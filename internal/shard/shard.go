@@ -145,6 +145,7 @@ type Shard struct {
 	busy         int  // wakes of the timerfd's reader to go until it is trusted to be in time
 
 	runners []*runner // those not written off
+	spare   []*runner // those that have left, to be used again
 	wave    int       // how many runners the last round of all-blocked started
 	calls   uint64    // callbacks begun
 	watched uint64    // what calls was when the backstop last looked
