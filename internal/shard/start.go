@@ -156,7 +156,7 @@ func (s *Shard) CurrentLocked(h Handle) bool { return s.nodes.Current(h) }
 // after its new place, or is being changed by somebody else.
 func (s *Shard) Push(h Handle, deadline int64, grid uint8) bool {
 	n := s.nodes.Lookup(h)
-	if n == nil {
+	if n == nil || !n.Current(h) {
 		return false
 	}
 	p := rt.Pin()
@@ -200,7 +200,11 @@ func (s *Shard) ResetLocked(h Handle, t *Timer, now int64) (_ Handle, pending, o
 	if s.closed {
 		return 0, false, false
 	}
-	if !s.nodes.Current(h) || t.Deadline-now < soon {
+	if !s.nodes.Current(h) {
+		h, ok = s.startLocked(t, now)
+		return h, false, ok
+	}
+	if t.Deadline-now < soon {
 		pending = s.endForReset(h)
 		h, ok = s.startLocked(t, now)
 		return h, pending, ok
