@@ -14,12 +14,13 @@ type bubbled struct {
 	f func()           // the callback, or what sends on c
 
 	mu     sync.Mutex
-	t      *time.Timer
-	armed  bool // t has not fired for the last arm, nor been stopped
-	round  int  // number of arms and stops; a firing of an earlier one is stale
+	t      *time.Timer // nil before the first arm
+	armed  bool        // t has not fired for the last arm, nor been stopped
+	round  int         // number of arms and stops; a firing of an earlier one is stale
 	period time.Duration
 }
 
+// newBubbled returns one that is started.
 func newBubbled(e *engine, c <-chan time.Time, f func(), d, period time.Duration) *bubbled {
 	b := &bubbled{e: e, c: c, f: f, period: period}
 	b.mu.Lock()
@@ -61,7 +62,9 @@ func (b *bubbled) disarmLocked() bool {
 	pending := b.armed
 	b.armed = false
 	b.round++
-	b.t.Stop()
+	if b.t != nil {
+		b.t.Stop()
+	}
 	if b.c != nil {
 		select {
 		case <-b.c:

@@ -71,6 +71,11 @@
 // A [Queue] keeps deadlines for values instead of closures: the form for millions
 // of them.
 //
+// # Embedded timers
+//
+// An [Embedded] timer is a field of its user's struct and calls a method of it:
+// for connections, leases and sessions, without an allocation.
+//
 // # When to stay with package time
 //
 // A program with some hundreds of timers, none of them below a millisecond, gains

@@ -55,9 +55,9 @@ func (s *Service) Sleep(d time.Duration) {
 //
 // A deadline is a point of the monotonic clock. A time with a monotonic reading,
 // as time.Now returns it and Add keeps it, is one to the nanosecond. A time
-// without, which was parsed, decoded, made by [time.Date] or stripped by Round, is
-// taken to be as far away as the wall clock says at the time of the call: if the
-// wall clock is set later on, the deadline stays where it was.
+// without, which was parsed, decoded, made by [time.Date], or has been through
+// UTC, In or Round, is taken to be as far away as the wall clock says at the time
+// of the call: if the wall clock is set later on, the deadline stays where it was.
 func (s *Service) SleepUntil(t time.Time) {
 	at := s.timeOf(t)
 	now, inBubble := s.e.group.Now()

@@ -1,6 +1,7 @@
 package timer_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -86,6 +87,11 @@ func TestAbsolute(t *testing.T) {
 	suite.Run(t, absolute("absolute", mustNew(t, nil)))
 }
 
+// TestEmbedded has embedded timers for functions, and sleeps with a context.
+func TestEmbedded(t *testing.T) {
+	suite.Run(t, embedding("embedded", mustNew(t, nil)))
+}
+
 // mustNew makes a service that is closed at the end of the test.
 func mustNew(t testing.TB, o *timer.Options) *timer.Service {
 	t.Helper()
@@ -161,6 +167,40 @@ type absoluteTimer struct{ *timer.Timer }
 func (t absoluteTimer) C() <-chan time.Time { return t.Timer.C }
 
 func (t absoluteTimer) Reset(d time.Duration) bool { return t.Timer.ResetAt(time.Now().Add(d)) }
+
+// embedding is s as an engine whose functions are called by embedded timers.
+func embedding(name string, s *timer.Service) suite.Engine {
+	e := service(name, s)
+	e.AfterFunc = func(d time.Duration, f func()) suite.Timer {
+		u := new(user)
+		if f == nil {
+			u.timer.Init(s, nil)
+		}
+		u.f = f
+		u.timer.Init(s, u)
+		u.timer.Reset(d)
+		return u
+	}
+	e.Sleep = func(d time.Duration) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		if err := s.SleepContext(ctx, d); err != nil {
+			panic(err)
+		}
+	}
+	return e
+}
+
+// user is a struct with a timer.
+type user struct {
+	timer timer.Embedded
+	f     func()
+}
+
+func (u *user) Expire(*timer.Embedded)     { u.f() }
+func (u *user) C() <-chan time.Time        { return nil }
+func (u *user) Stop() bool                 { return u.timer.Stop() }
+func (u *user) Reset(d time.Duration) bool { return u.timer.Reset(d) }
 
 type oneShot struct{ *timer.Timer }
 

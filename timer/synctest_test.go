@@ -36,6 +36,7 @@ func bubbles(t *testing.T, f func(t *testing.T, e suite.Engine)) {
 		{"outsideExact", fixed(service("", outside.WithSlack(0)))},
 		{"outsideCoarse", fixed(service("", outside.WithSlack(time.Second)))},
 		{"absolute", fixed(absolute("", outside))},
+		{"embedded", fixed(embedding("", outside))},
 		{"viewMadeInside", func(*testing.T) suite.Engine { return service("", outside.WithSlack(time.Minute)) }},
 	} {
 		t.Run(way.name, func(t *testing.T) {

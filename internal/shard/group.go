@@ -73,11 +73,22 @@ func NewGroup(c Config) *Group {
 // Shards returns the group's shards.
 func (g *Group) Shards() []*Shard { return g.shards }
 
-// lock locks the shard of the P that the caller runs on.
-func (g *Group) lock() *Shard {
+// Local returns the shard of the P that the caller runs on, or ran on just now.
+func (g *Group) Local() *Shard {
 	if !rt.Pinned {
 		s := g.local.Get().(*Shard)
 		g.local.Put(s)
+		return s
+	}
+	s := g.shardOf(rt.Pin())
+	rt.Unpin()
+	return s
+}
+
+// lock locks the shard of the P that the caller runs on.
+func (g *Group) lock() *Shard {
+	if !rt.Pinned {
+		s := g.Local()
 		s.mu.Lock()
 		return s
 	}
