@@ -3,6 +3,7 @@ package clock
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -115,6 +116,6 @@ func (c *comparison) report(h *Health, hz float64, grain uint64) {
 		return
 	}
 	for _, o := range c.offsets {
-		h.Offset = max(h.Offset, time.Duration(float64(o.Largest()+int64(grain))/hz*1e9))
+		h.Offset = max(h.Offset, time.Duration(math.Ceil(float64(o.Largest()+int64(grain))*1e9/hz)))
 	}
 }

@@ -208,3 +208,13 @@ func TestApart(t *testing.T) {
 	}
 	checkBound(t, c, 10*time.Millisecond)
 }
+
+// Counters that advance in steps may be apart by one more than messages tell.
+func TestReportedOffset(t *testing.T) {
+	c := comparison{offsets: []tsc.Offset{{CPU: 1, Low: -100, High: 90}, {CPU: 2, Low: -20, High: 30}}, others: 3}
+	var h Health
+	c.report(&h, 1e9, 26)
+	if h.Offset != 126*time.Nanosecond || h.Compared != 2 || h.Others != 3 {
+		t.Errorf("%+v", h)
+	}
+}

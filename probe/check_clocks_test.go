@@ -129,7 +129,7 @@ func TestJudgeServed(t *testing.T) {
 // What this machine's clocks cost is its affair; that every clock has a cost and a
 // consistent story is ours.
 func TestMeasureClocks(t *testing.T) {
-	d, err := measureClocks(context.Background(), 20)
+	d, err := measureClocks(context.Background(), 20, time.Minute)
 	if err != nil || d.Stopped {
 		t.Fatalf("stopped %v, error %v", d.Stopped, err)
 	}
@@ -159,8 +159,16 @@ func TestMeasureClocks(t *testing.T) {
 func TestMeasureClocksEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := measureClocks(ctx, 1<<30); !errors.Is(err, context.Canceled) {
+	if _, err := measureClocks(ctx, 1<<30, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// However little time there is, every clock is looked at.
+func TestMeasureClocksHurry(t *testing.T) {
+	d, err := measureClocks(context.Background(), 1<<30, time.Nanosecond)
+	if err != nil || d.clock("clock", "TSC.Ordered").Cost.Least <= 0 || d.clock("time", "Now").Cost.Least <= 0 {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
 

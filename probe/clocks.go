@@ -225,8 +225,12 @@ func measureTSC(c *clock.TSC, more func(round int) bool) []clockReading {
 // nowBound is what package clock promises for Now.
 const nowBound = time.Microsecond
 
-// measureClocks takes rounds rounds of all readings. It ends early with ctx.
-func measureClocks(ctx context.Context, rounds int) (*ClocksData, error) {
+// leastRounds are made however long they take.
+const leastRounds = 10
+
+// measureClocks takes rounds rounds of all readings, or fewer if they take longer
+// than within. It ends early with ctx.
+func measureClocks(ctx context.Context, rounds int, within time.Duration) (*ClocksData, error) {
 	if err := clockStopped(); err != nil || newStopwatch().grain() == 0 {
 		d := &ClocksData{Stopped: true, Runtime: ServedUnknown, Mapped: ServedUnknown}
 		if err != nil {
@@ -267,7 +271,10 @@ func measureClocks(ctx context.Context, rounds int) (*ClocksData, error) {
 			return sum
 		}})
 	}
-	more := func(round int) bool { return round < rounds && ctx.Err() == nil }
+	s := newStopwatch()
+	more := func(round int) bool {
+		return round < rounds && (round < leastRounds || s.ns() < int64(within)) && ctx.Err() == nil
+	}
 	times := timeReadings(readings, more)
 	for i := range list {
 		c := &list[i].ClockCost

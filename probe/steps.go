@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"sync"
@@ -61,7 +62,9 @@ const (
 	Shared Method = "shared maximum"
 )
 
-var methods = []Method{OneCPU, Migrating, Goroutines, Shared}
+// methods are in the order of what they can find: should the time not suffice, the
+// last are left out.
+var methods = []Method{Shared, Migrating, Goroutines, OneCPU}
 
 // A stepClock is one that is looked at. unit is nanoseconds for one of what read
 // returns.
@@ -132,27 +135,44 @@ func measureStepsBack(ctx context.Context, e *Env) (*StepsData, error) {
 		return nil, err
 	}
 	clocks := stepClocks()
-	each := stepsTime(e.Effort) / time.Duration(len(clocks)*len(methods))
+	within := stepsTime(e.Effort)
+	each := within / time.Duration(len(clocks)*len(methods))
 	before := wallOffset()
-	for _, c := range clocks {
-		for _, m := range methods {
-			if ctx.Err() != nil {
-				return d, ctx.Err()
-			}
+	counts := map[string][]StepCount{}
+	left, s := 0, newStopwatch()
+	for _, m := range methods {
+		for _, c := range clocks {
 			if m == Migrating && len(cpus) < 2 || m == Shared && runtime.GOMAXPROCS(0) < 2 {
+				continue
+			}
+			if ctx.Err() != nil {
+				break
+			}
+			// Threads that wait for a CPU take longer.
+			if s.ns() > 2*int64(within) {
+				left++
 				continue
 			}
 			count := StepCount{Clock: c.name, Promise: c.promise, Method: m}
 			b := countSteps(c.read, m, cpus, each)
 			count.Threads, count.Readings, count.Back = b.threads, b.readings, b.back
 			count.Worst = time.Duration(math.Ceil(float64(b.worst) * c.unit))
-			d.Counts = append(d.Counts, count)
+			counts[c.name] = append(counts[c.name], count)
 		}
+	}
+	for _, c := range clocks {
+		d.Counts = append(d.Counts, counts[c.name]...)
 	}
 	d.WallMoved = wallOffset() - before
 	// Two readings of the difference agree to some tens of nanoseconds.
 	if d.WallMoved.Abs() < time.Microsecond {
 		d.WallMoved = 0
+	}
+	if err := ctx.Err(); err != nil {
+		return d, err
+	}
+	if left > 0 {
+		return d, fmt.Errorf("the machine was so busy that the time did not suffice for %d of %d clocks and ways to read them", left, len(clocks)*len(methods))
 	}
 	return d, nil
 }
