@@ -99,6 +99,14 @@
 //   - Once a precise timer has been started, a goroutine waits for the timerfd in
 //     the netpoller: the runtime does not report a deadlock of all others.
 //
+// # Observing
+//
+// [Service.Stats] counts, and tells how late timers are and whose fault it is. While
+// an execution trace is recorded (package runtime/trace), each callback is a region
+// of it, named after the function, with the deadline and the lateness as log
+// messages. Callbacks run without profiler labels, and those that one sets end with
+// it.
+//
 // # Testing
 //
 // Inside a testing/synctest bubble, everything works on the bubble's fake time: a

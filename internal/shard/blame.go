@@ -47,6 +47,8 @@ type wakeup struct {
 	toldFrom, toldArmed, ready int64
 
 	throttled int64 // how much of armed to running the process was throttled
+
+	deadline int64 // of the timer fired last
 }
 
 // atWork returns the wakeup of somebody who has been running and needed none.

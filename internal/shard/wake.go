@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"runtime/trace"
 	"time"
 
 	"github.com/detent-go/detent/internal/rt"
@@ -326,7 +327,11 @@ func (s *Shard) callUnlocked(r *runner, a action, h Handle, now int64) {
 	r.calling, r.since = true, now
 	s.calls++
 	s.Unlock()
-	a.fire(s, h)
+	if trace.IsEnabled() {
+		a.fireTraced(s, h, r.wakeup.deadline)
+	} else {
+		a.fire(s, h)
+	}
 	rt.Unlabel() // The callback may have set some.
 	s.Lock()
 	r.calling = false
@@ -395,6 +400,7 @@ func (s *Shard) takeLocked(i uint32, n *slab.Node, w *wakeup, now int64) (a acti
 		return action{}, 0, 0, false
 	}
 	s.fired++
+	w.deadline = n.Deadline
 	s.lateness.Record(now - n.Deadline)
 	s.blame.record(w, n.Deadline, limitOf(n.Deadline, n.Grid), now)
 	a, h, k = s.actionLocked(i), n.Handle(i), Kind(n.Kind)
