@@ -164,8 +164,12 @@ func measureCounter(ctx context.Context, e *Env) (*CounterData, error) {
 	d.Step = float64(grain) / hz * 1e9
 	for i, p := range pairs[:tried] {
 		o := newPair(d.CPUs, p)
-		if len(bursts[i]) == 0 && errs[i] != nil {
+		switch {
+		case len(bursts[i]) > 0:
+		case errs[i] != nil:
 			o.Error = errs[i].Error()
+		default:
+			o.Error = "the counters jumped between messages"
 		}
 		d.Pairs = append(d.Pairs, offsetOf(o, bursts[i], hz))
 	}
