@@ -18,6 +18,21 @@
 // something to know, never a mere possibility: a virtual machine on kvm-clock, on
 // Hyper-V's TSC page or on arm64 reads its clock through the vDSO and is told so.
 //
+// # Measurements
+//
+// Five checks measure, on this process, after those that read files:
+//
+//	clocks    ClocksData    what each clock costs to read, by the vDSO and by system call
+//	counter   CounterData   the cycle counter's rate and jumps, the offset of each pair of CPUs
+//	steps     StepsData     how often a reading was smaller than one before it
+//	sleep     SleepData     how late sleeps end, in each way to sleep
+//	pauses    PausesData    for how long a spinning loop stands still, and who had the CPU
+//
+// Each measures first and judges afterwards, by effects well beyond what noise
+// makes: costs are the least of many rounds, ratios are of things measured in turn,
+// offsets have hard bounds, and what a busy machine explains is put down to that.
+// [MeasureSleeps] makes the fourth with other durations.
+//
 // # Privileges and other systems
 //
 // Everything works without privileges. What a check may not see it reports in

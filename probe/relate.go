@@ -10,6 +10,12 @@ func causesOf(id string) []string {
 		return []string{"clocksource.vdso-disabled"}
 	case "clocks.low-resolution-timers":
 		return []string{"tick.low-resolution"}
+	case "steps.back", "steps.counter":
+		return []string{"counter.offset", "counter.drift"}
+	case "sleep.early":
+		return []string{"steps.back", "counter.offset"}
+	case "sleep.floor":
+		return []string{"tick.low-resolution", "clocks.low-resolution-timers", "idle.exit-latency"}
 	case "log.clocks-disagree":
 		return []string{"clocksource.tsc-unstable"}
 	case "log.heat":
