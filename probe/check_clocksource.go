@@ -289,12 +289,12 @@ func judgeChanges(d *ClocksourceData) (Finding, bool) {
 		Title:  fmt.Sprintf("the clocksource was changed %s after the machine's start, last to %s", plural(late, "time"), d.Changes[len(d.Changes)-1].To),
 		Detail: "The kernel states no fault, so somebody with root's rights did it. A program that keeps a clock of its own from the TSC has to notice.",
 	}
-	const most = 8
-	for i, c := range d.Changes {
-		if i == most {
-			f.Evidence = append(f.Evidence, Evidence{"kernel's log", fmt.Sprintf("and %d more", len(d.Changes)-most), d.LogSource})
-			break
-		}
+	const most = 6
+	last := d.Changes[max(0, len(d.Changes)-most):]
+	if more := len(d.Changes) - len(last); more > 0 {
+		f.Evidence = append(f.Evidence, Evidence{"kernel's log", plural(more, "change") + " before", d.LogSource})
+	}
+	for _, c := range last {
 		f.Evidence = append(f.Evidence, Evidence{"kernel's log", fmt.Sprintf("%s: %s", short(c.At), c.To), d.LogSource})
 	}
 	return f, true

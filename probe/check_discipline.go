@@ -37,6 +37,8 @@ var disciplineCheck = Check{
 		}
 		slices.Sort(d.Daemons)
 		d.platform = e.platformData()
+		config, configErr := hostfs.ReadConfig(e.Root)
+		d.kvmClock = configErr != nil || config.Value("PTP_1588_CLOCK_KVM") != ""
 		clocks, _ := hostfs.ReadPTPClocks(e.Root)
 		for _, c := range clocks {
 			if ofHost(c.Name) {
@@ -82,6 +84,7 @@ type DisciplineData struct {
 	HostClock string   `json:"host_clock,omitempty"` // a device with the hypervisor's time
 
 	platform *PlatformData
+	kvmClock bool // the kernel may have the driver of KVM's PTP clock
 }
 
 // A timex is what adjtimex returns, in its own units.
@@ -165,7 +168,7 @@ func judgeDiscipline(d *DisciplineData) []Finding {
 	if !d.Synchronized {
 		f := Finding{
 			ID: "discipline.unsynchronized", Severity: Notice, Confidence: Certain,
-			Title:    "nobody keeps the wall clock right: it drifts by seconds a day",
+			Title:    "nobody keeps the wall clock right: it may drift by seconds a day",
 			Detail:   "Timers and durations are not concerned, but for the rate of the machine's oscillator.",
 			Evidence: evidence,
 			Remedy:   []string{"install chrony and start it: systemctl enable --now chronyd (Debian: chrony)"},
@@ -186,7 +189,7 @@ func judgeDiscipline(d *DisciplineData) []Finding {
 			f.Remedy = []string{"after the computer has slept, if the time is wrong: hwclock -s"}
 		case d.HostClock != "":
 			f.Remedy = append(f.Remedy, fmt.Sprintf("the host shows its time as %s: add to chrony.conf: refclock PHC %s poll 2", d.HostClock, d.HostClock))
-		case d.platform.Hypervisor == "kvm":
+		case d.platform.Hypervisor == "kvm" && d.kvmClock:
 			f.Remedy = append(f.Remedy, "KVM can show its host's time: modprobe ptp_kvm, then in chrony.conf: refclock PHC /dev/ptp0 poll 2")
 		}
 		found = append(found, f)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/detent-go/detent/internal/hostfs"
 )
@@ -31,7 +32,8 @@ var frequencyCheck = Check{
 		} else if status, err := hostfs.String(e.Root, "sys/devices/system/cpu/amd_pstate/status"); err == nil {
 			d.PState = "amd_pstate " + status
 		}
-		d.Throttles, err = readThrottles(e)
+		d.Throttles, d.ThrottledFor, err = readThrottles(e)
+		d.Uptime, _ = hostfs.Uptime(e.Root)
 		return Result{Err: err, Data: d, Findings: judgeFrequency(d)}
 	},
 }
@@ -43,6 +45,9 @@ type FrequencyData struct {
 	// Throttles counts how often heat lowered a package's frequency since the
 	// machine started, the most of any package; -1: not counted.
 	Throttles int64 `json:"throttles"`
+	// ThrottledFor is for how long, of the Uptime; 0 where the kernel does not count it.
+	ThrottledFor time.Duration `json:"throttled_ns"`
+	Uptime       time.Duration `json:"uptime_ns"`
 }
 
 // A FrequencyPolicy is how the frequency of CPUs is chosen. Frequencies are in
@@ -78,23 +83,26 @@ next:
 	return groups
 }
 
-func readThrottles(e *Env) (int64, error) {
+func readThrottles(e *Env) (most int64, longest time.Duration, err error) {
 	online, err := hostfs.OnlineCPUs(e.Root)
 	if err != nil {
-		return -1, unseen("the CPUs", err, "")
+		return -1, 0, unseen("the CPUs", err, "")
 	}
-	most := int64(-1)
+	most = -1
 	for _, cpu := range online {
 		_, pack, err := hostfs.Throttles(e.Root, cpu)
 		if errors.Is(err, fs.ErrNotExist) {
-			return -1, nil
+			return -1, 0, nil
 		}
 		if err != nil {
-			return -1, unseen("thermal throttling", err, "")
+			return -1, 0, unseen("thermal throttling", err, "")
 		}
 		most = max(most, pack)
+		if d, err := hostfs.ThrottledFor(e.Root, cpu); err == nil {
+			longest = max(longest, d)
+		}
 	}
-	return most, nil
+	return most, longest, nil
 }
 
 func judgeFrequency(d *FrequencyData) []Finding {
@@ -134,12 +142,21 @@ func judgeFrequency(d *FrequencyData) []Finding {
 		}
 	}
 	if d.Throttles > 0 {
-		found = append(found, Finding{
-			ID: "frequency.throttled-by-heat", Severity: Notice, Confidence: Certain,
+		const source = "/sys/devices/system/cpu/cpu*/thermal_throttle"
+		f := Finding{
+			ID: "frequency.throttled-by-heat", Severity: Info, Confidence: Certain,
 			Title:    fmt.Sprintf("heat has lowered the CPUs' frequency %s since the machine's start", plural(d.Throttles, "time")),
-			Evidence: []Evidence{{"package_throttle_count", fmt.Sprint(d.Throttles), "/sys/devices/system/cpu/cpu*/thermal_throttle"}},
+			Evidence: []Evidence{{"package_throttle_count", fmt.Sprint(d.Throttles), source}},
 			Remedy:   []string{"look at the machine's cooling and at what the firmware allows: turbostat --show PkgTmp,PkgWatt,Bzy_MHz"},
-		})
+		}
+		if d.ThrottledFor > 0 {
+			f.Title += ", for " + short(d.ThrottledFor)
+			f.Evidence = append(f.Evidence, Evidence{"package_throttle_total_time_ms", fmt.Sprint(d.ThrottledFor.Milliseconds()), source})
+		}
+		if d.Uptime > 0 && 100*d.ThrottledFor >= d.Uptime {
+			f.Severity = Notice
+		}
+		found = append(found, f)
 	}
 	return found
 }

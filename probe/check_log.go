@@ -21,6 +21,7 @@ var logCheck = Check{
 			return Result{Err: err}
 		}
 		d := &LogData{Source: log.Source, Whole: log.Whole, Lines: len(log.Lines), Events: readEvents(log)}
+		d.Uptime, _ = hostfs.Uptime(e.Root)
 		return Result{Err: err, Data: d, Findings: judgeLog(d)}
 	},
 }
@@ -30,6 +31,8 @@ type LogData struct {
 	Source string `json:"source"`
 	Whole  bool   `json:"whole"` // it goes back to the machine's start
 	Lines  int    `json:"lines"`
+	// Uptime is how long ago the machine started; 0: unknown.
+	Uptime time.Duration `json:"uptime_ns"`
 	// Events are by kind, those that there were.
 	Events []LogEvent `json:"events"`
 }
@@ -113,6 +116,9 @@ func readEvents(log *hostfs.Log) []LogEvent {
 	return events
 }
 
+// old is when an event is no longer what makes timers late today.
+const old = 24 * time.Hour
+
 func judgeLog(d *LogData) []Finding {
 	var found []Finding
 	for _, e := range d.Events {
@@ -171,7 +177,7 @@ func judgeLog(d *LogData) []Finding {
 			}
 		case EventHeat:
 			f = Finding{
-				ID: "log.heat", Severity: Notice,
+				ID: "log.heat", Severity: Info,
 				Title:  fmt.Sprintf("CPUs were slowed down for their temperature, %s", plural(e.Count, "time")),
 				Remedy: []string{"look at the machine's cooling: turbostat --show PkgTmp,Bzy_MHz"},
 			}
@@ -181,6 +187,10 @@ func judgeLog(d *LogData) []Finding {
 				Title:  "the kernel found clocks of CPUs ahead of or behind others",
 				Remedy: []string{"update the machine's firmware; the check of the counters' offsets measures how far apart they are"},
 			}
+		}
+		if d.Uptime > 0 && e.Last >= 0 && d.Uptime-e.Last > old {
+			f.Severity = max(Info, f.Severity-1)
+			f.Title += fmt.Sprintf(", last %s ago", short(d.Uptime-e.Last))
 		}
 		f.Confidence = Certain
 		f.Evidence = []Evidence{{"kernel's log", e.Line, d.Source}}

@@ -52,7 +52,8 @@ func servedHere(name string, log *hostfs.Log, p hostfs.Parameters) Served {
 			return ServedNo
 		}
 		// Printed at start, if and only if the host says that the TSCs are in step.
-		if _, stable := hasLine(log, "kvm-clock: using sched offset"); log.Whole && !stable {
+		// Kernels before 4.4 do not print it.
+		if _, stable := hasLine(log, "kvm-clock: using sched offset"); log.Whole && !stable && !bootedBefore(log, 4, 4) {
 			return ServedNo
 		}
 	case "xen":
@@ -69,6 +70,13 @@ func servedHere(name string, log *hostfs.Log, p hostfs.Parameters) Served {
 		}
 	}
 	return vdsoOf(name)
+}
+
+// bootedBefore reports whether the log is of a kernel known to be before a version.
+func bootedBefore(log *hostfs.Log, major, minor int) bool {
+	l, ok := hasLine(log, "Linux version ")
+	_, release, _ := strings.Cut(l.Text, "Linux version ")
+	return ok && olderThan(release, major, minor)
 }
 
 // A ClocksourceChange is the kernel taking its time from something else.

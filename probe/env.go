@@ -40,7 +40,7 @@ func (e *Env) own() error {
 	return nil
 }
 
-// x86 reports whether the machine is known to be of another architecture, or not.
+// x86 reports whether the machine can be one with a TSC, as far as is known.
 func (e *Env) x86() bool { return e.Arch == "amd64" || e.Arch == "386" || e.Arch == "" }
 
 // A kernelLog is read once a run: it can be long.

@@ -103,7 +103,9 @@ func TestServedHere(t *testing.T) {
 	}{
 		{"kvm-clock", log(true, "kvm-clock: using sched offset of 5 cycles"), nil, ServedYes},
 		{"kvm-clock", log(true), nil, ServedNo},
-		{"kvm-clock", log(false), nil, ServedYes}, // the line may be lost
+		{"kvm-clock", log(true, "Linux version 6.1.0-17-amd64 (x)"), nil, ServedNo},
+		{"kvm-clock", log(true, "Linux version 3.10.0-1160.el7.x86_64 (x)"), nil, ServedYes}, // did not say so
+		{"kvm-clock", log(false), nil, ServedYes},                                            // the line may be lost
 		{"kvm-clock", log(false), hostfs.Parameters{"no-kvmclock-vsyscall"}, ServedNo},
 		{"xen", log(true), nil, ServedMaybe},
 		{"xen", log(true, "xen: VDSO_CLOCKMODE_PVCLOCK not supported (tsc unstable)"), nil, ServedNo},
@@ -198,7 +200,8 @@ func TestJudgeFrequency(t *testing.T) {
 	judged(t, "powersave", judgeFrequency(policy("acpi-cpufreq", "powersave", 800_000, 4_000_000)), "frequency.pinned-low warning")
 	judged(t, "ondemand", judgeFrequency(policy("acpi-cpufreq", "ondemand", 800_000, 4_000_000)), "frequency.slow-to-rise info")
 	judged(t, "limited", judgeFrequency(policy("intel_pstate", "powersave", 800_000, 2_000_000)), "frequency.limited notice")
-	judged(t, "hot", judgeFrequency(&FrequencyData{Throttles: 3}), "frequency.throttled-by-heat notice")
+	judged(t, "warm", judgeFrequency(&FrequencyData{Throttles: 3, ThrottledFor: time.Second, Uptime: time.Hour}), "frequency.throttled-by-heat info")
+	judged(t, "hot", judgeFrequency(&FrequencyData{Throttles: 3, ThrottledFor: time.Hour, Uptime: 24 * time.Hour}), "frequency.throttled-by-heat notice")
 	judged(t, "not counted", judgeFrequency(&FrequencyData{Throttles: -1}))
 	groups := groupPolicies([]hostfs.FrequencyPolicy{
 		{CPUs: hostfs.CPUSet{0}, Governor: "a"}, {CPUs: hostfs.CPUSet{1}, Governor: "b"}, {CPUs: hostfs.CPUSet{2}, Governor: "a"},
@@ -362,7 +365,7 @@ func TestJudgeLog(t *testing.T) {
 		"clocksource: wd-tsc-wd read-back delay of 612345ns, clock-skew test skipped!":                                       "log.clocks-not-compared info",
 		"clocksource: Long readout interval, skipping watchdog check: cs_nsec: 1234567890 wd_nsec: 1234567891":               "log.clocks-not-compared info",
 		"workqueue: psi_avgs_work hogged CPU for >10000us 4 times, consider switching to WQ_UNBOUND":                         "log.kernel-hogs-cpu info",
-		"mce: CPU3: Package temperature above threshold, cpu clock throttled (total events = 1)":                             "log.heat notice",
+		"mce: CPU3: Package temperature above threshold, cpu clock throttled (total events = 1)":                             "log.heat info",
 		"clocksource:         CPUs 1 ahead of CPU 12 for clocksource tsc.":                                                   "log.clocks-disagree warning",
 		"clocksource:         CPUs 0-2 behind CPU 12 for clocksource tsc.":                                                   "log.clocks-disagree warning",
 		"usb 1-1: new high-speed USB device number 2 using xhci_hcd":                                                         "",
@@ -380,6 +383,10 @@ func TestJudgeLog(t *testing.T) {
 		}
 		judged(t, text, judgeLog(d), wanted...)
 	}
+	old := &LogData{Source: "l", Uptime: 72 * time.Hour, Events: []LogEvent{{Kind: EventLockup, Count: 1, Last: time.Hour, Line: "x"}}}
+	judged(t, "the day before yesterday", judgeLog(old), "log.lockup notice")
+	old.Events[0].Last = 71 * time.Hour
+	judged(t, "an hour ago", judgeLog(old), "log.lockup warning")
 }
 
 func TestJudgeDiscipline(t *testing.T) {
@@ -471,6 +478,28 @@ func TestRelate(t *testing.T) {
 	}
 	if got["clocks.vdso-falls-back"] != "clocksource.no-vdso" || got["log.heat"] != "" || got["clocksource.no-vdso"] != "clocksource.tsc-unstable" {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestReconcile(t *testing.T) {
+	made := func(runtime Served) *Report {
+		return &Report{Results: []Result{
+			{Data: &ClocksourceData{VDSO: ServedMaybe}, Findings: []Finding{
+				{ID: "clocksource.vdso-depends"}, {ID: "clocksource.no-vdso", Confidence: Likely}, {ID: "clocksource.changed"}}},
+			{Data: &ClocksData{Runtime: runtime}},
+		}}
+	}
+	r := made(ServedYes)
+	r.reconcile()
+	if f := findingsOf(r); !slices.Equal(f, []string{"clocksource.changed info"}) || r.Results[0].Data.(*ClocksourceData).VDSO != ServedYes {
+		t.Errorf("measured: %q, %+v", f, r.Results[0].Data)
+	}
+	for _, served := range []Served{ServedNo, ServedUnknown} {
+		r := made(served)
+		r.reconcile()
+		if f := findingsOf(r); len(f) != 3 {
+			t.Errorf("%s: %q", served, f)
+		}
 	}
 }
 

@@ -1,11 +1,13 @@
 package probe
 
+import "slices"
+
 // causesOf names the findings that explain another, where different checks make
 // them: the first that the report has counts.
 func causesOf(id string) []string {
 	switch id {
 	case "clocks.vdso-falls-back":
-		return []string{"clocksource.no-vdso", "clocksource.vdso-disabled"}
+		return []string{"clocksource.no-vdso", "clocksource.vdso-disabled", "clocksource.vdso-depends"}
 	case "clocks.process-without-vdso":
 		return []string{"clocksource.vdso-disabled"}
 	case "clocks.low-resolution-timers":
@@ -28,6 +30,25 @@ func causesOf(id string) []string {
 		return []string{"cpu.pressure"}
 	}
 	return nil
+}
+
+// reconcile takes back what was concluded of the clocksource if the clocks, measured,
+// do not bear it out.
+func (r *Report) reconcile() {
+	for _, result := range r.Results {
+		if d, ok := result.Data.(*ClocksData); !ok || d.Runtime != ServedYes {
+			continue
+		}
+		for i := range r.Results {
+			other := &r.Results[i]
+			other.Findings = slices.DeleteFunc(other.Findings, func(f Finding) bool {
+				return f.ID == "clocksource.vdso-depends" || f.ID == "clocksource.no-vdso" && f.Confidence < Certain
+			})
+			if d, ok := other.Data.(*ClocksourceData); ok && (d.VDSO == ServedMaybe || d.VDSO == ServedUnknown) {
+				d.VDSO = ServedYes
+			}
+		}
+	}
 }
 
 // relate names the causes of findings.

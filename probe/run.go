@@ -74,6 +74,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		report.Results = append(report.Results, r)
 		report.Took = time.Since(start)
 	}
+	report.reconcile()
 	report.relate()
 	if err := ctx.Err(); err != nil {
 		return report, err

@@ -86,6 +86,13 @@ func Throttles(root fs.FS, cpu int) (core, pack int64, err error) {
 	return core, pack, err
 }
 
+// ThrottledFor is how long, since the machine started, a CPU's package has run
+// slower than it could because it was too hot.
+func ThrottledFor(root fs.FS, cpu int) (time.Duration, error) {
+	ms, err := Int(root, perCPU(cpu, "thermal_throttle/package_throttle_total_time_ms"))
+	return micros(min(max(0, ms), mostMicros/1000) * 1000), err
+}
+
 // An IdleState is one way for a CPU to sleep.
 type IdleState struct {
 	Name    string

@@ -126,6 +126,17 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	if up, err := Uptime(tree("proc/uptime", "12629.33 20012.10\n")); up != 12629330*time.Millisecond || err != nil {
+		t.Error(up, err)
+	}
+	for _, text := range []string{"", "-1 2\n", "NaN 1\n", "1e30 1\n", "x\n"} {
+		if _, err := Uptime(tree("proc/uptime", text)); !errors.Is(err, ErrFormat) {
+			t.Errorf("uptime %q: %v", text, err)
+		}
+	}
+	if d, err := ThrottledFor(tree(cpuDir+"/cpu3/thermal_throttle/package_throttle_total_time_ms", "1500\n"), 3); d != 1500*time.Millisecond || err != nil {
+		t.Error(d, err)
+	}
 	p, err := ReadPressure(tree("p", "some avg10=3.85 avg60=1.73 avg300=2.80 total=2984117184\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"), "p")
 	if err != nil || p != (Pressure{3.85, 1.73, 2.80, 2984117184 * time.Microsecond}) {
 		t.Errorf("%+v, %v", p, err)
@@ -251,6 +262,7 @@ func TestThisMachine(t *testing.T) {
 		"clockevents": func() (any, error) { c, b, err := ReadClockevents(root); return append(c, b), err },
 		"dmi":         func() (any, error) { return ReadDMI(root) },
 		"timer_list":  func() (any, error) { return ReadTimerList(root) },
+		"uptime":      func() (any, error) { return Uptime(root) },
 		"online":      func() (any, error) { return OnlineCPUs(root) },
 	} {
 		got, err := read()

@@ -50,6 +50,21 @@ func ReadCPUTime(root fs.FS) (CPUTime, error) {
 	return t, nil
 }
 
+// Uptime is how long ago the machine started, suspensions included.
+func Uptime(root fs.FS) (time.Duration, error) {
+	const name = "proc/uptime"
+	text, err := String(root, name)
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(text, " ")
+	seconds, err := strconv.ParseFloat(first, 64)
+	if err != nil || !(seconds >= 0 && seconds < 1<<32) {
+		return 0, malformed(name, text)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
 // Pressure says how much of the time somebody who could run had to wait for a
 // CPU, in percent of the last 10, 60 and 300 seconds, and in all.
 type Pressure struct {
