@@ -28,7 +28,7 @@ func WithDeadlineCause(parent context.Context, d time.Time, cause error) (contex
 	return std().WithDeadlineCause(parent, d, cause)
 }
 
-// WithTimeout returns WithDeadline(parent, time.Now().Add(timeout)).
+// WithTimeout returns WithDeadline(parent, s.Now().Add(timeout)).
 //
 // Canceling this context releases resources associated with it, so code should
 // call cancel as soon as the operations running in this context complete:
@@ -37,7 +37,7 @@ func WithDeadlineCause(parent context.Context, d time.Time, cause error) (contex
 //	defer cancel()
 //	return slowOperation(ctx)
 func (s *Service) WithTimeout(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	now := time.Now()
+	now := s.Now()
 	return s.withDeadline(parent, now, timeout, now.Add(timeout), nil, "WithTimeout")
 }
 
@@ -45,7 +45,7 @@ func (s *Service) WithTimeout(parent context.Context, timeout time.Duration) (co
 // context (see [context.Cause]) when the timeout expires. The returned cancel
 // function does not set the cause.
 func (s *Service) WithTimeoutCause(parent context.Context, timeout time.Duration, cause error) (context.Context, context.CancelFunc) {
-	now := time.Now()
+	now := s.Now()
 	return s.withDeadline(parent, now, timeout, now.Add(timeout), cause, "WithTimeoutCause")
 }
 
@@ -83,7 +83,7 @@ func (s *Service) WithTimeoutCause(parent context.Context, timeout time.Duration
 //
 // WithDeadline panics if parent is nil or the service is closed.
 func (s *Service) WithDeadline(parent context.Context, d time.Time) (context.Context, context.CancelFunc) {
-	now := time.Now()
+	now := s.Now()
 	return s.withDeadline(parent, now, d.Sub(now), d, nil, "WithDeadline")
 }
 
@@ -91,7 +91,7 @@ func (s *Service) WithDeadline(parent context.Context, d time.Time) (context.Con
 // context (see [context.Cause]) when the deadline passes. The returned cancel
 // function does not set the cause.
 func (s *Service) WithDeadlineCause(parent context.Context, d time.Time, cause error) (context.Context, context.CancelFunc) {
-	now := time.Now()
+	now := s.Now()
 	return s.withDeadline(parent, now, d.Sub(now), d, cause, "WithDeadlineCause")
 }
 
@@ -131,12 +131,17 @@ func (s *Service) withDeadline(parent context.Context, now time.Time, dur time.D
 // startContext starts the timer of a context that nobody else knows yet, and
 // returns whether that is in a synctest bubble.
 func (s *Service) startContext(t *deadlineCtx, now time.Time, d time.Duration, op string) (inBubble bool) {
-	// Only a time of a bubble's clock has no monotonic reading.
-	if now == now.Round(0) {
+	var ns int64
+	switch {
+	case s.e.group.Manual():
+		_, inBubble = rt.Now() // whose goroutines may use virtual time, too
+		ns = s.e.group.TimeOf(now)
+	case now == now.Round(0): // Only a time of a bubble's clock has no monotonic reading.
 		t.timer = &place{svc: s, bubble: newBubbled(s.e, nil, t.expire, d, 0)}
 		return true
+	default:
+		ns = rt.At(now)
 	}
-	ns := rt.At(now)
 	st := shard.Timer{Kind: shard.Call, Target: (*ctxExpiry)(t)}
 	s.schedule(&st, d, ns)
 	sh, h, ok := s.e.group.Start(&st, ns)
@@ -144,5 +149,5 @@ func (s *Service) startContext(t *deadlineCtx, now time.Time, d time.Duration, o
 		closedPanic(op)
 	}
 	t.timer, t.handle = &s.funcs[sh.Index], h
-	return false
+	return inBubble
 }

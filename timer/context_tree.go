@@ -219,11 +219,19 @@ func (t *deadlineCtx) Value(key any) any {
 	return t.parent.Value(key)
 }
 
+// left returns how long it is until the deadline.
+func (t *deadlineCtx) left() time.Duration {
+	if t.timer == nil {
+		return time.Until(t.deadline)
+	}
+	return t.deadline.Sub(t.timer.svc.Now())
+}
+
 // String is as that of package context's.
 func (t *deadlineCtx) String() string {
 	name := reflect.TypeOf(t.parent).String
 	if s, ok := t.parent.(fmt.Stringer); ok {
 		name = s.String
 	}
-	return name() + ".WithDeadline(" + t.deadline.String() + " [" + time.Until(t.deadline).String() + "])"
+	return name() + ".WithDeadline(" + t.deadline.String() + " [" + t.left().String() + "])"
 }

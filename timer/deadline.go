@@ -12,8 +12,11 @@ import (
 // the clock means nothing, neither does the result.
 //
 // A time with a monotonic reading stands for that, exactly. One without is as far
-// away as the wall clock says now.
+// away as the wall clock says now. Virtual time has none of that.
 func (s *Service) timeOf(t time.Time) int64 {
+	if g := s.e.group; g.Manual() {
+		return g.TimeOf(t)
+	}
 	if t != t.Round(0) {
 		return max(rt.At(t), 0)
 	}
@@ -23,8 +26,11 @@ func (s *Service) timeOf(t time.Time) int64 {
 }
 
 // timeAt returns the time.Time of a time of the service's clock, with a monotonic
-// reading.
+// reading unless it is virtual.
 func (s *Service) timeAt(ns int64) time.Time {
+	if g := s.e.group; g.Manual() {
+		return g.TimeAt(ns)
+	}
 	t := time.Now()
 	return t.Add(time.Duration(ns - rt.At(t)))
 }
@@ -53,7 +59,7 @@ func (s *Service) AfterFuncAt(at time.Time, f func()) *Timer {
 // [Service.SleepUntil] for what a deadline is.
 func (s *Service) NewTimerAt(at time.Time) *Timer {
 	c := make(chan time.Time, 1)
-	t := &Timer{C: c, fire: func() { sendTime(c) }}
+	t := &Timer{C: c, fire: s.sender(c)}
 	s.startTimerAt(t, s.chans, shard.Send, at, "NewTimerAt")
 	return t
 }

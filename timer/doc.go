@@ -109,6 +109,8 @@
 //
 // # Testing
 //
+// A [Manual] is a service on virtual time, which the test moves on.
+//
 // Inside a testing/synctest bubble, everything works on the bubble's fake time: a
 // timer made there is one of package time underneath, does not use the engine
 // and is not counted in [Stats]. A Timer or Ticker made outside a bubble can be

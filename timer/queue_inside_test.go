@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-go/detent/internal/rt"
 	"github.com/detent-go/detent/internal/shard"
 	"github.com/detent-go/detent/internal/slab"
 )
@@ -367,7 +366,7 @@ func TestQueuePollBounded(t *testing.T) {
 	calls, got, none := 0, 0, 0
 	for ; got < n; calls++ {
 		at, ok := q.Next()
-		if !ok || rt.At(at) > int64(2*time.Minute) {
+		if !ok || g.TimeOf(at) > int64(2*time.Minute) {
 			t.Fatalf("Next = %v, %t with %d due", at, ok, n-got)
 		}
 		k := q.Poll(buf[:16])

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-go/detent/internal/rt"
 	"github.com/detent-go/detent/internal/shard"
 	"github.com/detent-go/detent/internal/slab"
 	"github.com/detent-go/detent/internal/suite"
@@ -223,7 +222,7 @@ func (m *queueModel) step() {
 	if !ok {
 		return
 	}
-	ns := rt.At(at)
+	ns := m.group.TimeOf(at)
 	for _, e := range m.pending {
 		if ns > max(e.limit, m.now()) {
 			m.fatalf("Next is %d ns after the slack of %d", ns-e.limit, e.value)
@@ -244,7 +243,7 @@ func (m *queueModel) poll(n int) {
 			clear(m.buf[:got])
 			continue
 		}
-		if at, ok := m.q.Next(); !ok || rt.At(at) > m.now() {
+		if at, ok := m.q.Next(); !ok || m.group.TimeOf(at) > m.now() {
 			break
 		}
 		if rounds > 1_000_000 {

@@ -103,13 +103,8 @@ func New(o *Options) (*Service, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	switch {
-	case o.Shards < 0:
-		return nil, fmt.Errorf("timer: Options.Shards is %d, want 0 or more", o.Shards)
-	case o.Slack != nil && *o.Slack < 0:
-		return nil, fmt.Errorf("timer: Options.Slack is %v, want 0 or more, or nil", *o.Slack)
-	case o.Callbacks != Concurrent && o.Callbacks != Inline:
-		return nil, fmt.Errorf("timer: Options.Callbacks is %d, want Concurrent or Inline", o.Callbacks)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	e := &engine{group: shard.NewGroup(shard.Config{
 		Shards: o.Shards,
@@ -120,6 +115,19 @@ func New(o *Options) (*Service, error) {
 		return newService(e, AutoSlack), nil
 	}
 	return newService(e, *o.Slack), nil
+}
+
+// check returns an error if an option is out of range.
+func (o *Options) check() error {
+	switch {
+	case o.Shards < 0:
+		return fmt.Errorf("timer: Options.Shards is %d, want 0 or more", o.Shards)
+	case o.Slack != nil && *o.Slack < 0:
+		return fmt.Errorf("timer: Options.Slack is %v, want 0 or more, or nil", *o.Slack)
+	case o.Callbacks != Concurrent && o.Callbacks != Inline:
+		return fmt.Errorf("timer: Options.Callbacks is %d, want Concurrent or Inline", o.Callbacks)
+	}
+	return nil
 }
 
 func newService(e *engine, slack time.Duration) *Service {

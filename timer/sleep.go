@@ -20,7 +20,9 @@ type sleeper struct{ wake chan struct{} }
 // sleep.
 func (s *sleeper) Fire(*shard.Shard, shard.Handle) { s.wake <- struct{}{} }
 
-var sleepers = sync.Pool{New: func() any { return &sleeper{make(chan struct{}, 1)} }}
+func newSleeper() *sleeper { return &sleeper{make(chan struct{}, 1)} }
+
+var sleepers = sync.Pool{New: func() any { return newSleeper() }}
 
 // Sleep pauses the current goroutine for at least the duration d. A negative or
 // zero duration causes Sleep to return immediately. Sleep returns early when the
@@ -166,7 +168,7 @@ func endOf(ctx context.Context, e sleepEnd) error {
 // sleep sleeps until st is due or done is closed, for the method named op. The
 // current time is now.
 func (s *Service) sleep(done <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
-	if s.spin {
+	if s.spin && !s.e.group.Manual() {
 		return s.sleepSpinning(done, st, now, op)
 	}
 	return s.block(done, st, now, op)
@@ -174,8 +176,15 @@ func (s *Service) sleep(done <-chan struct{}, st *shard.Timer, now int64, op str
 
 // block is sleep without spinning.
 func (s *Service) block(done <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
-	// Not in a bubble: a channel made there must not get into the pool.
-	sl := sleepers.Get().(*sleeper)
+	// Not in a bubble, unless time is virtual: a channel made there must not get
+	// into the pool.
+	pooled := !s.e.group.Manual()
+	var sl *sleeper
+	if pooled {
+		sl = sleepers.Get().(*sleeper)
+	} else {
+		sl = newSleeper()
+	}
 	st.Target = sl
 	sh, h, ok := s.e.group.Start(st, now)
 	if !ok {
@@ -195,7 +204,9 @@ func (s *Service) block(done <-chan struct{}, st *shard.Timer, now int64, op str
 			}
 		}
 	}
-	sleepers.Put(sl)
+	if pooled {
+		sleepers.Put(sl)
+	}
 	if canceled {
 		return sleepCanceled
 	}

@@ -6,7 +6,7 @@ import "github.com/detent-go/detent/internal/shard"
 // does, but whose sleeps (Sleep, SleepUntil, and those with a context) end short of
 // their deadlines, exactly whatever the slack, and spin the rest on the caller's
 // goroutine: late by a microsecond or less where otherwise they are late by some
-// tens. Other timers are not affected. It allocates a little: make it once and keep
+// tens. Other timers, and virtual time, are not affected. It allocates a little: make it once and keep
 // it.
 //
 // # The margin

@@ -53,7 +53,7 @@ func (s *Service) newTicker(d time.Duration, op string) *Ticker {
 	st := shard.Timer{Kind: shard.Tick, Target: t, Period: int64(d)}
 	sh, h, ok := s.start(&st, d, op)
 	if !ok {
-		t.at = &place{svc: s, bubble: newBubbled(s.e, c, func() { sendTime(c) }, d, d)}
+		t.at = &place{svc: s, bubble: newBubbled(s.e, c, func() { sendTime(c, time.Now()) }, d, d)}
 		return &Ticker{C: c, t: t, c: c}
 	}
 	// The ticker may tick already: Fire uses neither of these.
@@ -64,9 +64,9 @@ func (s *Service) newTicker(d time.Duration, op string) *Ticker {
 }
 
 // Fire sends a tick.
-func (t *ticker) Fire(*shard.Shard, shard.Handle) {
+func (t *ticker) Fire(s *shard.Shard, _ shard.Handle) {
 	if !t.dead {
-		sendTime(t.c.Chan())
+		sendTime(t.c.Chan(), s.Time())
 	}
 }
 

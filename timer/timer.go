@@ -43,15 +43,23 @@ func (s *Service) After(d time.Duration) <-chan time.Time { return s.newTimer(d,
 
 func (s *Service) newTimer(d time.Duration, op string) *Timer {
 	c := make(chan time.Time, 1)
-	t := &Timer{C: c, fire: func() { sendTime(c) }}
+	t := &Timer{C: c, fire: s.sender(c)}
 	s.startTimer(t, s.chans, shard.Send, d, op)
 	return t
 }
 
-// sendTime sends the current time on c if there is room.
-func sendTime(c chan<- time.Time) {
+// sender returns a function that sends the current time on c.
+func (s *Service) sender(c chan<- time.Time) func() {
+	if g := s.e.group; g.Manual() {
+		return func() { sendTime(c, g.Time()) }
+	}
+	return func() { sendTime(c, time.Now()) }
+}
+
+// sendTime sends t on c if there is room.
+func sendTime(c chan<- time.Time, t time.Time) {
 	select {
-	case c <- time.Now():
+	case c <- t:
 	default:
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/detent-go/detent/internal/hist"
 	"github.com/detent-go/detent/internal/rt"
@@ -15,10 +16,11 @@ type Config struct {
 	Inline bool // a shard has one runner at most, which is one of its wakers
 	Blame  bool // have a thread tell the kernel's part of lateness from the scheduler's
 
-	// Manual makes the group keep virtual time, which starts at 0 and moves
-	// only in [Group.Advance]. Nothing wakes the group by itself, and Inline
-	// is implied.
+	// Manual makes the group keep virtual time, which starts at 0, that is at
+	// Epoch, and moves only in [Group.Advance]. Nothing wakes the group by
+	// itself, and Inline is implied.
 	Manual bool
+	Epoch  time.Time
 
 	// Lane has the group woken by a lane alone. It has one shard, and Inline is
 	// implied. See NewLane.
@@ -29,15 +31,12 @@ type Config struct {
 type Group struct {
 	shards []*Shard
 	inline bool
-	manual bool
+	manual *manual      // nil where time passes by itself
 	lane   *LaneOptions // nil but for a lane
 	closed atomic.Bool
 
 	throttle *throttle // nil in a manual group
 	witness  *witness  // nil unless asked for
-
-	// virtual is the current time of a manual group.
-	virtual atomic.Int64
 
 	// local finds the shard of the current P in a build that cannot ask for
 	// the P: a sync.Pool keeps what is put into it with the P. What it makes
@@ -54,8 +53,10 @@ func NewGroup(c Config) *Group {
 	} else if n == 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	g := &Group{shards: make([]*Shard, n), inline: c.Inline || c.Manual || c.Lane != nil, manual: c.Manual, lane: c.Lane}
-	if !c.Manual {
+	g := &Group{shards: make([]*Shard, n), inline: c.Inline || c.Manual || c.Lane != nil, lane: c.Lane}
+	if c.Manual {
+		g.manual = &manual{epoch: c.Epoch}
+	} else {
 		g.throttle = newThrottle()
 		if c.Blame {
 			g.witness = new(witness)
@@ -130,49 +131,16 @@ func (g *Group) Close() bool {
 // Now returns the group's current time and whether the caller is in a synctest
 // bubble, where that time means nothing: see [rt.Now].
 func (g *Group) Now() (ns int64, bubbled bool) {
-	if !g.manual {
+	if g.manual == nil {
 		return rt.Now()
 	}
-	return g.virtual.Load(), false
+	return g.manual.now.Load(), false
 }
 
 // clock is Now outside of bubbles, where all goroutines of the group are.
 func (g *Group) clock() int64 {
 	now, _ := g.Now()
 	return now
-}
-
-// Next returns the time at which a manual group next has something to do, or
-// false if nothing is pending. That is not always the firing of a timer, but
-// never after the next one.
-func (g *Group) Next() (int64, bool) {
-	next := int64(never)
-	for _, s := range g.shards {
-		s.Lock()
-		if !s.closed {
-			precise, backstop := s.nextLocked()
-			next = min(next, precise, backstop)
-		}
-		s.Unlock()
-	}
-	return next, next != never
-}
-
-// Advance moves the time of a manual group on to the given time, and fires on
-// the caller's goroutine what is due up to then, in steps: at each, the clock
-// stands at the time of the step. Calls of Advance must not overlap.
-func (g *Group) Advance(to int64) {
-	for !g.closed.Load() {
-		at, ok := g.Next()
-		if !ok || at > to {
-			break
-		}
-		g.virtual.Store(max(at, g.virtual.Load()))
-		for _, s := range g.shards {
-			s.woken(false)
-		}
-	}
-	g.virtual.Store(max(to, g.virtual.Load()))
 }
 
 // Closed reports whether the group has been closed.

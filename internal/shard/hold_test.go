@@ -51,7 +51,7 @@ func benchmarkLockHold(b *testing.B, pending int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	nothing := func() {}
 	timer := func() *Timer {
-		now := g.virtual.Load()
+		now := g.clock()
 		t := &Timer{Deadline: now + 2000 + rng.Int64N(span), Grid: Exact, Kind: Send, Func: nothing}
 		if rng.IntN(8) > 0 {
 			t.Grid = AutoGrid(t.Deadline - now)
@@ -60,7 +60,7 @@ func benchmarkLockHold(b *testing.B, pending int) {
 	}
 	handles := make([]Handle, pending)
 	for k := range handles {
-		_, handles[k], _ = g.Start(timer(), g.virtual.Load())
+		_, handles[k], _ = g.Start(timer(), g.clock())
 	}
 	var starts, stops, resets, drains holds
 	for b.Loop() {
@@ -73,7 +73,7 @@ func benchmarkLockHold(b *testing.B, pending int) {
 				}
 				t := timer()
 				began = cpuTime()
-				_, handles[k], _ = g.Start(t, g.virtual.Load())
+				_, handles[k], _ = g.Start(t, g.clock())
 				starts.add(began)
 
 				k = rng.IntN(len(handles))
@@ -81,12 +81,12 @@ func benchmarkLockHold(b *testing.B, pending int) {
 				began = cpuTime()
 				s.LockToStart()
 				if s.CurrentLocked(handles[k]) {
-					handles[k], _, _ = s.ResetLocked(handles[k], t, g.virtual.Load())
+					handles[k], _, _ = s.ResetLocked(handles[k], t, g.clock())
 				}
 				s.EndReset(t)
 				resets.add(began)
 			}
-			now := g.virtual.Add(int64(time.Millisecond))
+			now := g.manual.now.Add(int64(time.Millisecond))
 			for more := true; more; {
 				began := cpuTime()
 				s.Lock()

@@ -122,7 +122,10 @@ func (s *Shard) writeOffLocked(now int64) (lost int) {
 // while.
 func (s *Shard) runnersWantedLocked(lost int, watch bool) int {
 	n := len(s.runners)
-	if s.group.inline {
+	switch {
+	case s.group.manual != nil:
+		return s.manualWantedLocked()
+	case s.group.inline:
 		return max(1-n, 0)
 	}
 	made := s.calls - s.watched
@@ -158,9 +161,17 @@ func (s *Shard) runnersWantedLocked(lost int, watch bool) int {
 	}
 }
 
+// unlabel takes the labels off a goroutine that calls callbacks. One that advances
+// a manual group is not ours, and keeps what it has.
+func (s *Shard) unlabel() {
+	if s.group.manual == nil {
+		rt.Unlabel()
+	}
+}
+
 // run is the life of a runner.
 func (s *Shard) run(r *runner) {
-	rt.Unlabel()
+	s.unlabel()
 	if r.wakeup.begun == 0 {
 		r.wakeup.begun = s.group.clock()
 		if r.wakeup.begun-r.wakeup.handed > lookAt {
@@ -189,6 +200,9 @@ func (s *Shard) leaveLocked(r *runner) {
 		return
 	}
 	s.spareLocked(r)
+	if s.group.manual != nil {
+		return // It fires when it is advanced, and only then.
+	}
 	now := s.group.clock()
 	if s.group.lane != nil {
 		s.laneLeavesLocked(now)

@@ -168,10 +168,7 @@ func newShard(g *Group, index int) *Shard {
 	if g.witness != nil {
 		s.blame.Told = new(Told)
 	}
-	switch {
-	case g.manual:
-		s.starting = true // as if there were a timerfd already
-	case g.lane == nil:
+	if g.manual == nil && g.lane == nil {
 		s.backstop = waker.NewBackstop(func() { s.woken(false) })
 	}
 	return s

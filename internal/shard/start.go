@@ -103,14 +103,19 @@ func (s *Shard) endForReset(h Handle) bool {
 func (s *Shard) EndReset(t *Timer) { s.endStart(t) }
 
 // endStart releases the lock, and makes the timerfd if the timer that has been
-// started is the first that wants one.
+// started is the first that wants one. A manual group has none; it tells who
+// waits for timers to be started.
 func (s *Shard) endStart(t *Timer) {
-	need := s.precise == nil && !s.starting && s.urgent(t.Grid) && !s.closed && s.retryLocked()
+	need := s.precise == nil && !s.starting && (s.urgent(t.Grid) || s.group.manual != nil) && !s.closed && s.retryLocked()
 	if need {
-		s.starting = true
+		s.starting = s.group.manual == nil
 	}
 	s.Unlock()
-	if need {
+	switch {
+	case !need:
+	case s.group.manual != nil:
+		s.group.manual.noteStart()
+	default:
 		s.openPrecise()
 	}
 }

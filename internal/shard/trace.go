@@ -17,7 +17,7 @@ func (a action) fireTraced(s *Shard, h Handle, deadline int64) {
 	defer trace.StartRegion(ctx, a.name()).End() // The callback may end the goroutine.
 	late := time.Duration(s.group.clock() - deadline)
 	trace.Log(ctx, "lateness", late.String())
-	if !s.group.manual {
+	if s.group.manual == nil {
 		trace.Log(ctx, "deadline", time.Now().Add(-late).Format("15:04:05.000000"))
 	}
 	a.fire(s, h)

@@ -4,7 +4,6 @@ import (
 	"runtime/trace"
 	"time"
 
-	"github.com/detent-go/detent/internal/rt"
 	"github.com/detent-go/detent/internal/slab"
 	"github.com/detent-go/detent/internal/waker"
 	"github.com/detent-go/detent/internal/wheel"
@@ -188,7 +187,7 @@ func (s *Shard) woken(precise bool) {
 	}
 	var w wakeup
 	s.wakeupLocked(&w, running, precise)
-	if w.running == running && running-w.armed > lookAt && !s.group.manual {
+	if w.running == running && running-w.armed > lookAt && s.group.manual == nil {
 		// Before armedPrecise is reset: another waker may come meanwhile.
 		s.Unlock()
 		s.blameQuota(&w, w.armed, running)
@@ -332,7 +331,7 @@ func (s *Shard) callUnlocked(r *runner, a action, h Handle, now int64) {
 	} else {
 		a.fire(s, h)
 	}
-	rt.Unlabel() // The callback may have set some.
+	s.unlabel() // The callback may have set some.
 	s.Lock()
 	r.calling = false
 }

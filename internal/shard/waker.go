@@ -23,7 +23,7 @@ const retryAfter = int64(time.Second)
 
 func (s *Shard) wakerLocked() Waker {
 	switch {
-	case s.group.manual:
+	case s.group.manual != nil:
 		return ManualWaker
 	case s.group.lane != nil:
 		return LaneWaker

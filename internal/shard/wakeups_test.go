@@ -14,12 +14,12 @@ func TestOneWakeUp(t *testing.T) {
 		g := NewGroup(Config{Shards: 1, Manual: true})
 		g.Advance(rng.Int64N(lastTime) >> rng.IntN(62))
 		fired := int64(-1)
-		now := g.virtual.Load()
+		now := g.clock()
 		st := &Timer{Deadline: now + 1 + (rng.Int64N(lastTime-now) >> rng.IntN(62)), Grid: Exact, Kind: Call}
 		if rng.IntN(3) > 0 {
 			st.Grid = Grid(1 << rng.IntN(30))
 		}
-		st.Func = func() { fired = g.virtual.Load() }
+		st.Func = func() { fired = g.clock() }
 		g.Start(st, now)
 		due := limit(st.Deadline, st.Grid)
 		if next, ok := g.Next(); !ok || next != due {
@@ -40,7 +40,7 @@ func TestPushedWakeUps(t *testing.T) {
 	for _, grid := range []uint8{Exact, Grid(10_000), 0, AutoGrid(timeout)} {
 		g := NewGroup(Config{Shards: 1, Manual: true})
 		fired := int64(-1)
-		s, h, _ := g.Start(&Timer{Deadline: timeout, Grid: grid, Kind: Call, Func: func() { fired = g.virtual.Load() }}, 0)
+		s, h, _ := g.Start(&Timer{Deadline: timeout, Grid: grid, Kind: Call, Func: func() { fired = g.clock() }}, 0)
 		for now := gap; now <= 10*timeout; now += gap {
 			g.Advance(now)
 			if !s.Push(h, now+timeout, grid) {

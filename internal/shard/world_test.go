@@ -31,7 +31,7 @@ const (
 	mostRuns = 100  // ticks of one ticker in one Advance
 )
 
-func (w *world) now() int64 { return w.g.virtual.Load() }
+func (w *world) now() int64 { return w.g.clock() }
 
 // pick takes a timer from the script: often a recent one, often one pending.
 func (w *world) pick() *record {
