@@ -275,3 +275,52 @@ func TestThisMachine(t *testing.T) {
 		}
 	}
 }
+
+// Whatever stands in the files, nothing panics.
+func FuzzReaders(f *testing.F) {
+	for _, seed := range []string{
+		"", "max 100000\n", "0::/a\n", "22 1 0:21 / /sys/fs/cgroup rw - cgroup2 c rw\n", "cpu  1 2 3 4 5 6 7 8\n",
+		"42 (x) S 1\n", "time:[1]", "monotonic 1 2\n", "nr_periods 3\n", "cpu: 0\n .nohz : 1\n", "a=\"b c\" -- d\n", "Max x 1 2\n",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		root := fstest.MapFS{}
+		for _, name := range []string{
+			"proc/self/cgroup", "proc/cmdline", "proc/stat", "proc/uptime", "proc/self/stat", "proc/self/limits", "proc/self/status",
+			"proc/self/timens_offsets", "proc/self/timerslack_ns", "proc/pressure/cpu", "proc/timer_list", "proc/cpuinfo", "proc/config.gz", "proc/self/auxv",
+			"sys/fs/cgroup/cpu.max", "sys/fs/cgroup/cpu.stat", "sys/fs/cgroup/cpu.weight", cpuDir + "/online",
+			cpuDir + "/cpufreq/policy0/scaling_governor", cpuDir + "/cpufreq/policy0/affected_cpus", cpuDir + "/cpuidle/current_driver",
+			cpuDir + "/cpu0/cpuidle/state0/name", cpuDir + "/cpu0/cpuidle/state0/latency", "proc/self/mountinfo",
+		} {
+			root[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		root["proc/self/ns/time"] = &fstest.MapFile{Data: []byte(text), Mode: fs.ModeSymlink}
+		read := func() {
+			ReadCgroups(root)
+			ReadMounts(root)
+		}
+		read()
+		root["proc/self/mountinfo"] = &fstest.MapFile{Data: []byte("22 1 0:21 / /sys/fs/cgroup rw - cgroup2 c rw\n")}
+		read()
+		root["proc/self/cgroup"] = &fstest.MapFile{Data: []byte("0::/\n")}
+		read()
+		ReadParameters(root)
+		ReadCPUTime(root)
+		Uptime(root)
+		ReadThread(root)
+		Limit(root, "Max x")
+		Fields(root, "proc/self/status")
+		ReadTimeOffsets(root)
+		TimerSlack(root)
+		ReadPressure(root, "proc/pressure/cpu")
+		ReadTimerList(root)
+		ReadCPUInfo(root)
+		ReadConfig(root)
+		Auxv(root, "self")
+		OnlineCPUs(root)
+		ReadFrequencyPolicies(root)
+		ReadIdle(root, 0)
+		Namespace(root, "time")
+	})
+}

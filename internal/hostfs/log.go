@@ -38,19 +38,47 @@ func ReadLog(root fs.FS) (*Log, error) {
 		return ParseLog("/dev/kmsg", text), nil
 	}
 	for _, name := range logFiles {
-		text, err := fs.ReadFile(root, name)
+		text, err := readTail(root, name)
 		if err != nil {
 			continue
 		}
-		if log := ParseLog("/"+name, string(text)); len(log.Lines) > 0 {
+		if log := ParseLog("/"+name, text); len(log.Lines) > 0 {
 			return log, nil
 		}
 	}
 	return nil, err
 }
 
-// kmsgPause is how long to wait for another record: the device blocks at its end.
-const kmsgPause = 20 * time.Millisecond
+// mostLog is what is read of a log at most: the end of it.
+const mostLog = 32 << 20
+
+// readTail reads the end of a system logger's file, which may be of any size.
+func readTail(root fs.FS, name string) (string, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if s, ok := f.(io.Seeker); ok && info.Size() > mostLog {
+		if _, err := s.Seek(-mostLog, io.SeekEnd); err != nil {
+			return "", err
+		}
+	}
+	b, err := io.ReadAll(io.LimitReader(f, mostLog))
+	return string(b), err
+}
+
+// The device blocks at its end. It is taken to be there when nothing came for
+// kmsgPause, kmsgTries times in a row: once may mean that this thread lost its CPU
+// before it could look.
+const (
+	kmsgPause = 5 * time.Millisecond
+	kmsgTries = 4
+)
 
 // readKmsg reads all records that there are: each read gives one.
 func readKmsg(root fs.FS) (string, error) {
@@ -70,13 +98,11 @@ func readKmsg(root fs.FS) (string, error) {
 	} else if device == nil {
 		return "", &fs.PathError{Op: "read", Path: name, Err: errors.ErrUnsupported}
 	}
-	const (
-		record = 8 << 10 // the kernel's CONSOLE_EXT_LOG_MAX
-		most   = 64 << 20
-	)
+	const record = 8 << 10 // the kernel's CONSOLE_EXT_LOG_MAX
 	var text strings.Builder
 	buffer := make([]byte, record)
-	for text.Len() < most {
+	quiet := 0
+	for text.Len() < mostLog {
 		if device != nil {
 			if err := device.SetReadDeadline(time.Now().Add(kmsgPause)); err != nil {
 				return "", err
@@ -86,8 +112,13 @@ func readKmsg(root fs.FS) (string, error) {
 		text.Write(buffer[:n])
 		switch {
 		case err == nil:
-		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
+			quiet = 0
+		case errors.Is(err, io.EOF):
 			return text.String(), nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if quiet++; quiet == kmsgTries {
+				return text.String(), nil
+			}
 		case overwritten(err):
 			// The record went while we read on: the next read continues behind.
 		default:

@@ -76,6 +76,12 @@ func TestReadLog(t *testing.T) {
 	if err != nil || log.Source != "/var/log/kern.log" {
 		t.Errorf("%+v, %v", log, err)
 	}
+	// Of a logger's file the end counts, however long it is.
+	filler := strings.Repeat("h kernel: [    1.000000] x\n", mostLog/20)
+	log, err = ReadLog(tree("var/log/syslog", filler+"h kernel: [    2.000000] the end\n"))
+	if err != nil || len(log.Lines) == 0 || log.Lines[len(log.Lines)-1].Text != "the end" {
+		t.Errorf("of a long file: %v", err)
+	}
 	if _, err := ReadLog(tree("var/log/messages", "h sshd[3]: y\n")); !errors.Is(err, fs.ErrNotExist) || Path(err) != "/dev/kmsg" {
 		t.Error(err)
 	}
