@@ -4,7 +4,8 @@ import "maps"
 
 // Since returns what happened after an earlier snapshot of the same tracer: the
 // counts are of the time between the two, and a process in which nothing happened
-// is left out. States, such as Reason or GOMAXPROCS, are s's own.
+// is left out. States, such as Reason or GOMAXPROCS, are s's own, and so are the
+// stacks of clock calls where no sample was taken between the two.
 func (s *Snapshot) Since(earlier *Snapshot) *Snapshot {
 	if earlier == nil {
 		return s
@@ -84,7 +85,9 @@ func subtractCalls(c, old *ClockCalls) {
 	less(&c.Count, old.Count)
 	less(&c.Sampled, old.Sampled)
 	lessHistogram(&c.Took, old.Took)
-	c.Stacks = some(diff(c.Stacks, old.Stacks, stackKey, subtractStack), usedStack)
+	if s := some(diff(c.Stacks, old.Stacks, stackKey, subtractStack), usedStack); len(s) > 0 {
+		c.Stacks = s
+	}
 }
 
 func stackKey(s *Stack) string {

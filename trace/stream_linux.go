@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf/ringbuf"
-	"golang.org/x/sys/unix"
 
 	"github.com/detent-go/detent/trace/internal/bpf"
 )
@@ -18,6 +17,7 @@ import (
 // readEvents turns what the kernel's programs send into events, until the ring is
 // closed.
 func (t *Tracer) readEvents() {
+	var wall wallClock
 	for {
 		record, err := t.ring.Read()
 		if errors.Is(err, ringbuf.ErrClosed) || errors.Is(err, os.ErrClosed) {
@@ -32,12 +32,12 @@ func (t *Tracer) readEvents() {
 			t.lose("events: " + err.Error())
 			continue
 		}
-		t.send(t.event(&e))
+		t.send(t.event(&e, wall.at(e.At)))
 	}
 }
 
-func (t *Tracer) event(e *bpf.TraceEvent) Event {
-	event := Event{Time: fromMonotonic(e.At), PID: int(e.Tgid), Comm: cString(e.Comm)}
+func (t *Tracer) event(e *bpf.TraceEvent, at time.Time) Event {
+	event := Event{Time: at, PID: int(e.Tgid), Comm: cString(e.Comm)}
 	switch bpf.TraceEventType(e.Type) {
 	case bpf.TraceEventTypeEVENT_LATE:
 		event.Kind = EventLate
@@ -69,11 +69,17 @@ func (t *Tracer) event(e *bpf.TraceEvent) Event {
 	return event
 }
 
-// fromMonotonic is the wall clock's time of a reading of CLOCK_MONOTONIC.
-func fromMonotonic(ns uint64) time.Time {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		return time.Now()
+// A wallClock turns readings of CLOCK_MONOTONIC into times of the wall clock. It
+// looks at how the two differ once a second at most. Its user is one goroutine.
+type wallClock struct {
+	looked time.Time
+	offset time.Duration
+}
+
+func (w *wallClock) at(monotonic uint64) time.Time {
+	if time.Since(w.looked) > time.Second {
+		w.looked = time.Now()
+		w.offset = wallOffset()
 	}
-	return time.Now().Add(time.Duration(int64(ns) - ts.Nano()))
+	return time.Unix(0, int64(monotonic)+int64(w.offset))
 }

@@ -12,12 +12,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/detent-go/detent/cmd/internal/patient"
 )
 
 // TestMain lets the test program be the command: bench starts its own
 // executable for the workers, and tests interrupt it.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"bench", "doctor", "sleep"}, os.Args[1]) {
+	patient.Main()
+	if len(os.Args) > 1 && slices.Contains([]string{"bench", "doctor", "sleep", "trace", "explain"}, os.Args[1]) {
 		os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

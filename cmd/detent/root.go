@@ -68,6 +68,7 @@ func newRoot() *cobra.Command {
 		newDoctor(),
 		newServe(),
 		newSleep(),
+		newTrace(),
 	)
 	return root
 }

@@ -172,3 +172,14 @@ func startOfStack(pid int) (int64, error) {
 	}
 	return at, nil
 }
+
+// AwaitEnd returns when the command has ended. What /proc tells of it stays until
+// cmd.Wait.
+func (h *Held) AwaitEnd() error {
+	for {
+		err := unix.Waitid(unix.P_PID, h.PID(), nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

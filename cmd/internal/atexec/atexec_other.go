@@ -23,5 +23,8 @@ func (*Held) PID() int { return 0 }
 // Resume lets the command run.
 func (*Held) Resume() error { return errors.ErrUnsupported }
 
+// AwaitEnd returns when the command has ended.
+func (*Held) AwaitEnd() error { return errors.ErrUnsupported }
+
 // HideAux overwrites entries of the auxiliary vector.
 func (*Held) HideAux(uint64) error { return errors.ErrUnsupported }
