@@ -59,7 +59,7 @@ var rules = map[string]rule{
 		imports: []string{"lab/...", "clock", "probe", "timer"},
 		tests:   []string{"internal/suite"},
 	},
-	"lab/internal/futex":      {low: true},
+	"lab/internal/ksleep":     {low: true},
 	"lab/internal/enginetest": {imports: []string{"lab/engine", "internal/suite"}}, // of tests only
 	"examples/...":            {imports: []string{"examples/...", "clock", "probe", "prom/...", "timer"}},
 	"cmd/...":                 {imports: []string{"cmd/...", "clock", "lab", "probe", "prom/...", "timer", "trace/..."}},

@@ -55,6 +55,8 @@ type Counters struct {
 	Breaks     uint64 // writes to the pipe that ends an epoll_wait early
 	Nanosleeps uint64 // nanosleep(2) calls
 
+	Steals uint64 // tasks and timers that one P took over from another
+
 	// Threads is how many threads the engine holds now: those asleep in the
 	// kernel for it, and those that run its own loops.
 	Threads int

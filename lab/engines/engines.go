@@ -8,6 +8,7 @@ import (
 	"github.com/detent-go/detent/lab/engine/buckets64"
 	"github.com/detent-go/detent/lab/engine/detent"
 	"github.com/detent-go/detent/lab/engine/heap1"
+	"github.com/detent-go/detent/lab/engine/netpoll114"
 	"github.com/detent-go/detent/lab/engine/pool"
 	"github.com/detent-go/detent/lab/engine/std"
 	"github.com/detent-go/detent/lab/engine/wheel"
@@ -19,6 +20,7 @@ func All() []engine.Info {
 	return []engine.Info{
 		heap1.Info(),
 		buckets64.Info(),
+		netpoll114.Info(),
 		wheel.Info(),
 		pool.Info(),
 		pool.OneInfo(),

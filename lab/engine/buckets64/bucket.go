@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-go/detent/lab/engine"
-	"github.com/detent-go/detent/lab/internal/futex"
+	"github.com/detent-go/detent/lab/internal/ksleep"
 )
 
 // bucket is a heap with its lock and its timer goroutine.
@@ -18,12 +18,12 @@ type bucket struct {
 	sleeping bool          // it sleeps in note
 	parked   bool          // it waits for ready, because there is no timer
 	until    int64         // when it will wake, if sleeping
-	note     futex.Note    // ends its sleep
+	note     ksleep.Note   // ends its sleep
 	ready    chan struct{} // ends its wait; has room for one
 
 	fired, wakeups uint64
 
-	calls  futex.Calls
+	calls  ksleep.Calls
 	asleep atomic.Int32   // threads in the kernel, 0 or 1
 	proc   sync.WaitGroup // the timer goroutine
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/detent-go/detent/lab/engine"
 	"github.com/detent-go/detent/lab/internal/affinity"
-	"github.com/detent-go/detent/lab/internal/futex"
+	"github.com/detent-go/detent/lab/internal/ksleep"
 )
 
 // most is how many buckets there are at the most, however many Ps: each costs a
@@ -22,7 +22,7 @@ type timers struct {
 // GOMAXPROCS if procs is 0, and 64 at the most. It returns an error where there is
 // no futex(2).
 func New(procs int) (engine.Core, error) {
-	if err := futex.Available(); err != nil {
+	if err := ksleep.Available(); err != nil {
 		return nil, fmt.Errorf("lab: buckets64: %w", err)
 	}
 	if procs == 0 {

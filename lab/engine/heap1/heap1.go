@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/detent-go/detent/lab/engine"
-	"github.com/detent-go/detent/lab/internal/futex"
+	"github.com/detent-go/detent/lab/internal/ksleep"
 )
 
 type timers struct {
-	calls futex.Calls
+	calls ksleep.Calls
 	proc  sync.WaitGroup // the timer goroutine
 
 	mu       sync.Mutex
@@ -21,7 +21,7 @@ type timers struct {
 	sleeping bool          // it sleeps in note
 	parked   bool          // it waits for ready, because there is no timer
 	until    int64         // when it will wake, if sleeping
-	note     futex.Note    // ends its sleep
+	note     ksleep.Note   // ends its sleep
 	ready    chan struct{} // ends its wait; has room for one
 
 	fired, wakeups uint64
@@ -31,7 +31,7 @@ type timers struct {
 
 // New returns the engine, or an error where there is no futex(2).
 func New() (engine.Core, error) {
-	if err := futex.Available(); err != nil {
+	if err := ksleep.Available(); err != nil {
 		return nil, fmt.Errorf("lab: heap1: %w", err)
 	}
 	ts := &timers{ready: make(chan struct{}, 1)}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/detent-go/detent/lab/engine"
 	"github.com/detent-go/detent/lab/internal/affinity"
-	"github.com/detent-go/detent/lab/internal/futex"
+	"github.com/detent-go/detent/lab/internal/ksleep"
 	"github.com/detent-go/detent/lab/internal/osthread"
 )
 
@@ -36,14 +36,14 @@ type pool struct {
 	mu       sync.Mutex
 	heap     heap
 	closed   bool
-	created  bool       // the thread runs
-	sleeping bool       // it sleeps in note
-	until    int64      // when it will wake, if sleeping
-	note     futex.Note // ends its sleep
+	created  bool        // the thread runs
+	sleeping bool        // it sleeps in note
+	until    int64       // when it will wake, if sleeping
+	note     ksleep.Note // ends its sleep
 
 	fired, wakeups uint64
 
-	calls   futex.Calls
+	calls   ksleep.Calls
 	threads atomic.Int32   // 0 or 1
 	proc    sync.WaitGroup // the thread's goroutine
 
@@ -53,7 +53,7 @@ type pool struct {
 // New returns the engine. The threads are started when they are first needed. The
 // errors are those of options out of range, and of systems without futex(2).
 func New(o Options) (engine.Core, error) {
-	if err := futex.Available(); err != nil {
+	if err := ksleep.Available(); err != nil {
 		return nil, fmt.Errorf("lab: pool: %w", err)
 	}
 	if o.Pools < 0 || o.Spin < 0 {

@@ -96,13 +96,14 @@ func Open(t testing.TB, newEngine func() (engine.Engine, error)) engine.Engine {
 	t.Helper()
 	e, err := newEngine()
 	if err != nil {
-		skipUnsupported(t, err)
+		SkipUnsupported(t, err)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
+		threadsEnd(t, e)
 	})
 	return e
 }
@@ -115,7 +116,7 @@ func Close(t *testing.T, info engine.Info, procs int) {
 	for round := range rounds {
 		e, err := info.New(procs)
 		if err != nil {
-			skipUnsupported(t, err)
+			SkipUnsupported(t, err)
 			t.Fatal(err)
 		}
 		closeOne(t, e, round)
@@ -174,10 +175,7 @@ func closeOne(t *testing.T, e engine.Engine, round int) {
 		close(release)
 		suite.Await(t, "the function ended that ran during Close", ended)
 	}
-	suite.Eventually(t, "the engine has no threads after Close", func() bool {
-		c, _ := e.Counters()
-		return c.Threads == 0
-	})
+	threadsEnd(t, e)
 	panics(t, "AfterFunc", func() { e.AfterFunc(0, func() { t.Error("fired after Close") }) })
 	panics(t, "NewTicker", func() { e.NewTicker(time.Hour) })
 	panics(t, "Sleep", func() { e.Sleep(time.Nanosecond) })
@@ -199,6 +197,14 @@ func closeOne(t *testing.T, e engine.Engine, round int) {
 	}
 }
 
+func threadsEnd(t testing.TB, e engine.Engine) {
+	t.Helper()
+	suite.Eventually(t, "the engine has no threads after Close", func() bool {
+		c, _ := e.Counters()
+		return c.Threads == 0
+	})
+}
+
 func panics(t *testing.T, what string, f func()) {
 	t.Helper()
 	defer func() {
@@ -210,9 +216,9 @@ func panics(t *testing.T, what string, f func()) {
 	f()
 }
 
-// skipUnsupported skips the test if err says that the system lacks something.
+// SkipUnsupported skips the test if err says that the system lacks something.
 // Anything else is for the caller to report.
-func skipUnsupported(t testing.TB, err error) {
+func SkipUnsupported(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)

@@ -22,7 +22,7 @@ func Threads(t *testing.T, info engine.Info, procs int) {
 	for range rounds {
 		e, err := info.New(procs)
 		if err != nil {
-			skipUnsupported(t, err)
+			SkipUnsupported(t, err)
 			t.Fatal(err)
 		}
 		suite.Await(t, "a timer fired", e.After(time.Millisecond))
@@ -37,6 +37,7 @@ func Threads(t *testing.T, info engine.Info, procs int) {
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
+		threadsEnd(t, e)
 		suite.Eventually(t, fmt.Sprintf("the threads %v have ended", own), func() bool {
 			left := named()
 			return !slices.ContainsFunc(own, func(tid string) bool { return slices.Contains(left, tid) })

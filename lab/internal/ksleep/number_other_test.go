@@ -1,5 +1,5 @@
 //go:build !linux
 
-package futex
+package ksleep
 
 const sysFutex = ""

@@ -1,4 +1,4 @@
-package futex
+package ksleep
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package futex
+package ksleep
 
 import (
 	"sync/atomic"
@@ -29,7 +29,7 @@ func (n *Note) Clear() { atomic.StoreUint32(&n.key, 0) }
 // Wakeup makes the event happen, and wakes the sleeper.
 func (n *Note) Wakeup() {
 	if atomic.SwapUint32(&n.key, 1) != 0 {
-		panic("futex: note woken twice")
+		panic("ksleep: note woken twice")
 	}
 	n.Calls.Wakes.Add(1)
 	wake(&n.key, 1)
