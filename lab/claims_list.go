@@ -1,0 +1,238 @@
+package lab
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// claims are the articles', C1 to C12 with a figure and K1 to K12 without.
+var claims = []claim{
+	{"C1", "time.Now steps backward 10 to 500 times in a million calls", func(r *Report) (Verdict, string) {
+		back, n, ok := stepsBack(r, "time.Now")
+		if !ok {
+			return NotRun, `needs the experiment "steps"`
+		}
+		moved, _ := r.result("steps").here("wall clock set meanwhile", "somebody", "during the run")
+		if moved != 0 {
+			return NotTestable, fmt.Sprintf("somebody set the wall clock by %s during the run", ns(moved))
+		}
+		return verdict(back/n*1e6 >= 10), fmt.Sprintf("%.0f of %.0f readings", back, n)
+	}},
+	{"C2", "TSCs of different NUMA nodes differ by up to 217 cycles, of one node by 8", func(r *Report) (Verdict, string) {
+		bound, who, ok := relation(r, "sockets", "nodes of a socket")
+		if !ok {
+			return NotTestable, "needs a machine with two NUMA nodes"
+		}
+		near, _, _ := relation(r, "cores of a node")
+		return verdict(bound > 2*near), fmt.Sprintf("bounds of the offset: %s %s, cores of a node %s", who, ns(bound), ns(near))
+	}},
+	{"C3", "timer interrupts are later by HPET (2.1 us) than by the ACPI PM timer (1.3 us)", notTestable(
+		"needs a machine that lets one choose hpet and acpi_pm, with the clock event device to match: bare metal, and its boot parameters")},
+	{"C4", "clock_gettime costs 25 ns by the vDSO and 300 ns by system call", func(r *Report) (Verdict, string) {
+		a, why, ok := need(r, "clocks", "reading", "clock.Mono", "one thread")
+		if !ok {
+			return NotRun, why
+		}
+		b, why, ok := need(r, "clocks", "system call", "clock.Mono", "one thread")
+		if !ok {
+			return NotRun, why
+		}
+		// In order of size: a system call is several times as expensive.
+		return verdict(b > 3*a), fmt.Sprintf("%s by the vDSO, %s by system call: %.1f times as much (the article: 12)", ns(a), ns(b), b/a)
+	}},
+	{"C5", "preemption jitter is 5 ms at HZ=100, 0.3 ms at HZ=1000, 15 to 50 ms with NO_HZ_FULL", func(r *Report) (Verdict, string) {
+		a, why, ok := need(r, "preemption", "jitter, +-", "model, HZ=100", "one spinning goroutine a P")
+		if !ok {
+			return NotRun, why
+		}
+		b, _, _ := need(r, "preemption", "jitter, +-", "model, HZ=1000", "one spinning goroutine a P")
+		m, _, _ := need(r, "preemption", "jitter, +-", "measured", "one spinning goroutine a P")
+		return NotTestable, fmt.Sprintf("needs kernels with each setting. This one: %s measured; by the model %s at HZ=100 and %s at HZ=1000: the runtime's own 10 ms slice is most of it, whatever the tick", ns(m), ns(a), ns(b))
+	}},
+	{"C6", "siblings of a core see more wobble of time.Now (83 ns) than different cores (12 ns)", func(r *Report) (Verdict, string) {
+		bound, who, ok := relation(r, "threads of a core")
+		if !ok {
+			return NotTestable, "needs a machine whose CPUs are known to share cores (SMT)"
+		}
+		far, _, _ := relation(r, "cores of a node")
+		return verdict(bound > far), fmt.Sprintf("bounds of the counters' offset: %s %s, cores of a node %s", who, ns(bound), ns(far))
+	}},
+	{"C7", "the clocks of two NUMA nodes are 98 ns apart", func(r *Report) (Verdict, string) {
+		bound, who, ok := relation(r, "sockets", "nodes of a socket")
+		if !ok {
+			return NotTestable, "needs a machine with two NUMA nodes; an offset smaller than half a round trip between CPUs cannot be told from none"
+		}
+		apart, _ := r.result("offsets").here("pairs certainly apart", who, "")
+		return verdict(apart > 0), fmt.Sprintf("the offset is at most %s", ns(bound))
+	}},
+	{"C8", "a difference of more than 10,000 cycles between two readings signals a discontinuity of the TSC", func(r *Report) (Verdict, string) {
+		in := fmt.Sprintf("%d pairs", readPairs)
+		over, why, ok := need(r, "offsets", "pairs of readings over the threshold", "cycle counter", in)
+		if !ok {
+			return NotRun, why
+		}
+		jumps := 0.0
+		for _, f := range r.result("offsets").Figures {
+			if f.What == "jumps" && f.Here != nil {
+				jumps = *f.Here
+			}
+		}
+		worst, _ := r.result("offsets").here("largest difference", "cycle counter", in)
+		if over == 0 {
+			return NotTestable, fmt.Sprintf("no pair of %d was over the threshold in this run (largest %.0f cycles); an interrupt or a preemption of 4 us makes one", readPairs, worst)
+		}
+		return verdict(jumps > 0), fmt.Sprintf("%.0f pairs over the threshold, up to %.0f cycles, and %.0f jumps of the counter against CLOCK_MONOTONIC_RAW: it is interruptions that make them", over, worst, jumps)
+	}},
+	{"C9", "RDTSC on a locked thread costs 1.2 ns", func(r *Report) (Verdict, string) {
+		v, why, ok := need(r, "clocks", "reading", "cycle counter, unordered", "one thread")
+		if !ok {
+			return NotRun, why
+		}
+		return verdict(v < 2.4), ns(v) + " for the bare counter, unordered"
+	}},
+	{"C10", "a timer pool for each P is later by p99 3.1 us at 10,000 timers a second than one lock's 82 us", func(r *Report) (Verdict, string) {
+		return lessThan("pool", "lateness p99", "10000 a second", "pool", "pool1", 0.5)(r)
+	}},
+	{"C11", "time.Now takes 1.8 us where the vDSO cannot be used, 23 ns where it can", func(r *Report) (Verdict, string) {
+		a, why, ok := need(r, "clocks", "reading", "time.Now", "one thread")
+		if !ok {
+			return NotRun, why
+		}
+		b, why, ok := need(r, "clocks", "system call", "clock.Mono", "one thread")
+		if !ok {
+			return NotRun, why
+		}
+		// Without a vDSO time.Now makes two system calls.
+		return verdict(2*b > 1000), fmt.Sprintf("%s with the vDSO; two system calls, which it makes without, take %s here", ns(a), ns(2*b))
+	}},
+	{"C12", "the runtime's monitor wakes up every 20 ms", func(r *Report) (Verdict, string) {
+		idle, why, ok := need(r, "monitor", "sleeps a second", "monitor", "idle program")
+		if !ok {
+			return NotRun, why
+		}
+		busy, _, _ := need(r, "monitor", "sleeps a second", "monitor", "one goroutine computing")
+		near := func(v float64) bool { return v > 35 && v < 65 }
+		return verdict(near(idle) && near(busy)), fmt.Sprintf("%.0f sleeps a second while the program is idle, %.0f while it computes: the monitor doubles its delay from 20 us to 10 ms, and rests when nothing runs (runtime/proc.go)", idle, busy)
+	}},
+
+	{"K1", "Go 1.13's timer goroutines cost more context switches than Go 1.14's timers in the netpoller", func(r *Report) (Verdict, string) {
+		x := r.result("syscalls")
+		if x == nil {
+			return NotRun, `needs the experiment "syscalls"`
+		}
+		var old, young float64
+		var haveOld, haveYoung bool
+		for _, f := range x.Figures {
+			if f.What == "voluntary switches" && f.Here != nil {
+				switch f.Who {
+				case "buckets64":
+					old, haveOld = *f.Here, true
+				case "netpoll114":
+					young, haveYoung = *f.Here, true
+				}
+			}
+		}
+		if !haveOld || !haveYoung {
+			return NotRun, "needs the engines buckets64 and netpoll114, on Linux"
+		}
+		return verdict(young < old), fmt.Sprintf("voluntary switches on the articles' workload: buckets64 %.0f, netpoll114 %.0f", old, young)
+	}},
+	{"K2", "a coarse timing wheel still beats Go 1.14's timers", func(r *Report) (Verdict, string) {
+		return overPending(r, "wheel", "netpoll114", func(a, b []float64) bool { return a[len(a)-1] < b[len(b)-1] })
+	}},
+	{"K3", "with 10 million pending the wheel's cost rises while the standard timer's stays flat", func(r *Report) (Verdict, string) {
+		rise := func(v []float64) float64 { return v[len(v)-1] / v[0] }
+		return overPending(r, "wheel", "std", func(a, b []float64) bool { return rise(a) > 1.5*rise(b) })
+	}},
+	{"K4", "since Go 1.16 time.Sleep on Linux is coarser than before", func(r *Report) (Verdict, string) {
+		v, why, ok := need(r, "sleep", "p50", "time.Sleep", "50µs")
+		if !ok {
+			return NotRun, why
+		}
+		old, why, ok := need(r, "sleep", "p50", "nanosleep", "50µs")
+		if !ok {
+			return NotRun, why
+		}
+		// Until Go 1.13 a thread slept in the kernel for the next timer, as nanosleep does.
+		return verdict(v > 3*old), fmt.Sprintf("a sleep of 50 us takes %s by time.Sleep of %s, %s by a thread in the kernel, which is how Go slept until 1.13", ns(v), runtime.Version(), ns(old))
+	}},
+	{"K5", "nanosleep is much more precise than time.Sleep at microseconds, equal at 1 ms and above", func(r *Report) (Verdict, string) {
+		a, why, ok := need(r, "sleep", "p50", "nanosleep", "50µs")
+		if !ok {
+			return NotRun, why
+		}
+		b, _, _ := need(r, "sleep", "p50", "time.Sleep", "50µs")
+		c, _, _ := need(r, "sleep", "p50", "nanosleep", "50ms")
+		d, _, _ := need(r, "sleep", "p50", "time.Sleep", "50ms")
+		return verdict(2*a < b && d < 1.05*c), fmt.Sprintf("p50 at 50 us: %s and %s; at 50 ms: %s and %s", ns(a), ns(b), ns(c), ns(d))
+	}},
+	{"K6", "the runtime never gives threads used by nanosleep back", func(r *Report) (Verdict, string) {
+		before, why, ok := need(r, "threads", "threads before", "nanosleep", "as they are")
+		if !ok {
+			return NotRun, why
+		}
+		during, _, _ := need(r, "threads", "threads during", "nanosleep", "as they are")
+		after, _, _ := need(r, "threads", "threads after", "nanosleep", "as they are")
+		lockedAfter, _, _ := need(r, "threads", "threads after", "nanosleep", "ending locked")
+		lockedBefore, _, _ := need(r, "threads", "threads before", "nanosleep", "ending locked")
+		return verdict(after >= during-(during-before)/4), fmt.Sprintf("threads: %.0f before, %.0f during, %.0f after; with goroutines that end locked %.0f before and %.0f after", before, during, after, lockedBefore, lockedAfter)
+	}},
+	{"K7", "Go falls from the vDSO to system calls silently, and each call then costs 1 to 2 us", func(r *Report) (Verdict, string) {
+		b, why, ok := need(r, "clocks", "system call", "clock.Mono", "one thread")
+		if !ok {
+			return NotRun, why
+		}
+		return verdict(b >= 1000), fmt.Sprintf("a system call that reads the clock takes %s here. Silently, in part: Go decides at its start; later the vDSO itself makes the system call, when the kernel's clocksource has no mode for it", ns(b))
+	}},
+	{"K8", "CLOCK_MONOTONIC_RAW is free of slewing, while CLOCK_MONOTONIC can jump", func(r *Report) (Verdict, string) {
+		back, n, ok := stepsBack(r, "clock.Mono")
+		if !ok {
+			return NotRun, `needs the experiments "steps" and "offsets"`
+		}
+		slew, _ := r.result("offsets").here("slew", "CLOCK_MONOTONIC against RAW", "during the run")
+		bound, _ := r.result("offsets").here("slew error", "CLOCK_MONOTONIC against RAW", "during the run")
+		return verdict(back > 0), fmt.Sprintf("MONOTONIC stepped back in %.0f of %.0f readings; against RAW it ran %+.0f ppb fast, +-%.0f: it is slewed, and does not jump", back, n, slew, bound)
+	}},
+	{"K9", "runtime.nanotime reads CLOCK_MONOTONIC and never runs backward, time.Now can", func(r *Report) (Verdict, string) {
+		mono, n, ok := stepsBack(r, "time.Now, monotonic")
+		if !ok {
+			return NotRun, `needs the experiment "steps"`
+		}
+		return verdict(mono == 0), fmt.Sprintf("the monotonic part stepped back in %.0f of %.0f readings; the wall part steps back when somebody sets the clock, and not otherwise", mono, n)
+	}},
+	{"K10", "frequency scaling makes the TSC jump or stop unless constant_tsc and nonstop_tsc are set", notTestable(
+		"needs a CPU without these flags, from before 2008; detent doctor reports them")},
+	{"K11", "/proc/sys/kernel/tsc shows the TSC policy, and go tool dist test -run=^TestTimeNowStability$ checks a host", decideK11},
+	{"K12", "GODEBUG=asyncpreemptoff=1 reduces clock trouble", func(r *Report) (Verdict, string) {
+		back, n, ok := stepsBack(r, "time.Now")
+		if !ok {
+			return NotRun, `needs the experiment "steps"`
+		}
+		if back > 0 {
+			return NotTestable, "time.Now stepped back in this run: run it again with the setting, and compare"
+		}
+		return Refuted, fmt.Sprintf("there is no trouble to reduce: none of %.0f readings of time.Now stepped back with asynchronous preemption", n)
+	}},
+}
+
+// overPending decides by the costs of two engines as more timers are pending.
+func overPending(r *Report, one, other string, holds func(a, b []float64) bool) (Verdict, string) {
+	x := r.result("wheel")
+	if x == nil {
+		return NotRun, `needs the experiment "wheel"`
+	}
+	costs := func(who string) (list []float64, last string) {
+		for _, f := range x.Figures {
+			if f.What == "start and stop" && f.Who == who && f.Here != nil {
+				list, last = append(list, *f.Here), f.Case
+			}
+		}
+		return list, last
+	}
+	a, last := costs(one)
+	b, _ := costs(other)
+	if len(a) < 2 || len(a) != len(b) {
+		return NotRun, fmt.Sprintf("needs the engines %s and %s", one, other)
+	}
+	return verdict(holds(a, b)), fmt.Sprintf("start and stop up to %s: %s %s to %s, %s %s to %s", last, one, ns(a[0]), ns(a[len(a)-1]), other, ns(b[0]), ns(b[len(b)-1]))
+}

@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/detent-go/detent/lab/engine"
+	"github.com/detent-go/detent/lab/engines"
+)
+
+// watched are the system calls that the articles counted, and those that engines
+// sleep in today.
+var watched = []string{"futex", "nanosleep", "clock_nanosleep", "epoll_wait", "epoll_pwait", "epoll_pwait2", "clock_gettime", "timerfd_settime", "write"}
+
+var systemCalls = Experiment{
+	Name:  "syscalls",
+	Title: "What an engine asks of the kernel",
+	About: "System calls and context switches of this process while each group of timers that is started is due before the one before, so that the engine has to be woken to sleep anew; and then while they fire. System calls by the kernel's tracepoints, switches by getrusage, the rest as the engine counts itself.",
+	Takes: func(p Plan) time.Duration { return time.Duration(len(engines.All())) * (groupTime(p) + time.Second) },
+	run:   runSyscalls,
+}
+
+// The article's program starts groups of timers that are due in long times, each
+// group earlier than the last.
+const groupSize = 100
+
+func groups(p Plan) int {
+	if p.Short {
+		return 50
+	}
+	return 500
+}
+
+// groupTime is how long the groups take: one every 2 ms.
+const groupEvery = 2 * time.Millisecond
+
+func groupTime(p Plan) time.Duration { return time.Duration(groups(p)) * groupEvery }
+
+// workload starts the groups and waits until all timers have fired.
+func workload(ctx context.Context, e engine.Engine, p Plan) error {
+	n := groups(p)
+	// The first group is due when the last has been started, and a little later.
+	fired := make(chan struct{}, n*groupSize)
+	last := groupTime(p) + 50*time.Millisecond
+	for g := range n {
+		if err := alive(ctx); err != nil {
+			return err
+		}
+		d := last - time.Duration(g)*groupEvery*2
+		for range groupSize {
+			e.AfterFunc(max(d, time.Millisecond), func() { fired <- struct{}{} })
+		}
+		time.Sleep(groupEvery)
+	}
+	for range n * groupSize {
+		<-fired
+	}
+	return nil
+}
+
+func runSyscalls(ctx context.Context, p Plan, r *Result) error {
+	in := fmt.Sprintf("%d groups of %d", groups(p), groupSize)
+	plot := Plot{ID: "syscalls", Title: "System calls by engine", Kind: Bars, Unit: Count}
+	series := map[string]*Series{}
+	for _, info := range engines.All() {
+		e, err := info.New(0)
+		if err != nil {
+			r.skipOnce(info.Name, err)
+			continue
+		}
+		<-e.After(time.Millisecond) // Starts what the first timer starts.
+		calls, err := countCalls(watched)
+		if err != nil {
+			r.skipOnce("system calls", err)
+		}
+		before, counted := e.Counters()
+		used := readSwitches()
+		werr := workload(ctx, e, p)
+		after, _ := e.Counters()
+		voluntary, forced, serr := used.since()
+		counts := calls.stop()
+		cerr := e.Close()
+		if werr != nil {
+			return werr
+		}
+		if cerr != nil {
+			r.skip("closing "+info.Name, cerr)
+		}
+		add := func(what string, here float64) {
+			f := Figure{What: what, Who: info.Name, Case: in, Unit: Count, Here: is(here)}
+			f.Published, f.By = publishedCalls(what, info.Name)
+			r.add(f)
+		}
+		plot.Labels = append(plot.Labels, info.Name)
+		for _, name := range watched {
+			if counts == nil {
+				break
+			}
+			add(name, float64(counts[name]))
+			if series[name] == nil {
+				series[name] = &Series{Name: name}
+			}
+			series[name].Values = append(series[name].Values, float64(counts[name]))
+		}
+		if serr == nil {
+			add("voluntary switches", float64(voluntary))
+			add("forced switches", float64(forced))
+		}
+		if counted {
+			add("wake-ups, by the engine", float64(after.Wakeups-before.Wakeups))
+			add("futex waits, by the engine", float64(after.FutexWaits-before.FutexWaits))
+			add("epoll waits, by the engine", float64(after.EpollWaits-before.EpollWaits))
+			add("pipe breaks, by the engine", float64(after.Breaks-before.Breaks))
+			add("threads of its own", float64(after.Threads))
+		}
+	}
+	for _, name := range watched {
+		if s := series[name]; s != nil {
+			plot.Series = append(plot.Series, *s)
+		}
+	}
+	if len(plot.Series) > 0 {
+		r.Plots = append(r.Plots, plot)
+	}
+	return nil
+}
+
+// publishedCalls are those of the article's program, whose size is not known: they
+// show which calls there are rather than how many.
+func publishedCalls(name, who string) (*float64, string) {
+	version := map[string]string{"buckets64": "1.13", "netpoll114": "1.14"}[who]
+	if version == "" {
+		return nil, ""
+	}
+	if v := published("syscalls_113_114", "calls", map[string]string{"go_version": version, "syscall": name}); v != nil {
+		return v, "Go " + version
+	}
+	return nil, ""
+}
+
+// callCounter counts system calls of this process. The nil counter has counted
+// nothing.
+type callCounter struct {
+	names []string
+	read  func() (map[string]uint64, error)
+	end   func()
+}
+
+// stop returns the counts, nil if there are none.
+func (c *callCounter) stop() map[string]uint64 {
+	if c == nil {
+		return nil
+	}
+	defer c.end()
+	counts, err := c.read()
+	if err != nil {
+		return nil
+	}
+	return counts
+}

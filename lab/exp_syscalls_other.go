@@ -1,0 +1,9 @@
+//go:build !linux
+
+package lab
+
+import "errors"
+
+func countCalls([]string) (*callCounter, error) {
+	return nil, errors.ErrUnsupported
+}

@@ -1,0 +1,236 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/detent-go/detent/lab/engine"
+	"github.com/detent-go/detent/lab/engines"
+)
+
+// operations of the benchmarks, as package time's own sleep_test.go has them: each
+// does a thousand of what it is named after, a Ticker ten.
+const operations = 1000
+
+// A benchmark is one of package time's, over any engine.
+type benchmark struct {
+	name string
+	op   func(e engine.Engine)
+	slow bool // thousands of times as slow with an engine of coarse ticks
+}
+
+var benchmarks = []benchmark{
+	{name: "AfterFunc", slow: true, op: func(e engine.Engine) {
+		n, done := operations, make(chan struct{})
+		var f func()
+		f = func() {
+			if n--; n > 0 {
+				e.AfterFunc(0, f)
+				return
+			}
+			close(done)
+		}
+		e.AfterFunc(0, f)
+		<-done
+	}},
+	{name: "After", slow: true, op: func(e engine.Engine) {
+		for range operations {
+			<-e.After(1)
+		}
+	}},
+	{name: "Stop", op: func(e engine.Engine) {
+		for range operations {
+			e.NewTimer(time.Second).Stop()
+		}
+	}},
+	{name: "SimultaneousAfterFunc", op: func(e engine.Engine) {
+		var wg sync.WaitGroup
+		wg.Add(operations)
+		for range operations {
+			e.AfterFunc(0, wg.Done)
+		}
+		wg.Wait()
+	}},
+	{name: "StartStop", op: func(e engine.Engine) {
+		var timers [operations]engine.Timer
+		for i := range timers {
+			timers[i] = e.AfterFunc(time.Hour, nop)
+		}
+		for _, t := range timers {
+			t.Stop()
+		}
+	}},
+	{name: "Reset", op: func(e engine.Engine) {
+		t := e.NewTimer(time.Hour)
+		for range operations {
+			t.Reset(time.Hour)
+		}
+		t.Stop()
+	}},
+	{name: "Sleep", op: func(e engine.Engine) {
+		var wg sync.WaitGroup
+		for range operations {
+			wg.Go(func() { e.Sleep(1) })
+		}
+		wg.Wait()
+	}},
+	{name: "Ticker", slow: true, op: func(e engine.Engine) {
+		t := e.NewTicker(time.Microsecond)
+		for range 10 {
+			<-t.C()
+		}
+		t.Stop()
+	}},
+}
+
+func nop() {}
+
+var timeBenchmarks = Experiment{
+	Name:  "time",
+	Title: "Package time's benchmarks, over every engine",
+	About: "Nanoseconds for each operation of the benchmarks in package time's sleep_test.go, a thousand timers each, with hour-long timers pending on each P. Medians of rounds in turn. The articles' Go 1.13 is the engine buckets64, Go 1.14 is netpoll114.",
+	Takes: func(p Plan) time.Duration {
+		return time.Duration(len(p.Procs)*len(engines.All())*len(benchmarks)*p.Rounds) * 2 * p.Window
+	},
+	run: runTime,
+}
+
+func runTime(ctx context.Context, p Plan, r *Result) error {
+	for _, procs := range p.Procs {
+		restore := withProcs(procs)
+		err := benchmarksAt(ctx, p, r, procs)
+		restore()
+		if err != nil {
+			return err
+		}
+	}
+	for _, b := range benchmarks {
+		r.plotBars("time-"+b.name, b.name+", by engine and GOMAXPROCS", b.name)
+	}
+	return nil
+}
+
+// benchmarksAt measures at the present GOMAXPROCS.
+func benchmarksAt(ctx context.Context, p Plan, r *Result, procs int) error {
+	in := fmt.Sprintf("GOMAXPROCS %d", procs)
+	open, closeAll := openEngines(r, procs, p.Garbage*procs)
+	defer closeAll()
+	for _, b := range benchmarks {
+		took := map[string][]float64{}
+		for range p.Rounds {
+			for _, e := range open {
+				if err := alive(ctx); err != nil {
+					return err
+				}
+				if b.slow && e.info.Grain >= time.Millisecond {
+					continue
+				}
+				if !e.info.Can(engine.Resets) && b.name == "Reset" {
+					continue
+				}
+				took[e.info.Name] = append(took[e.info.Name], perOp(p.Window, func() { b.op(e.Engine) }))
+			}
+		}
+		for _, e := range open {
+			f := Figure{What: b.name, Who: e.info.Name, Case: in, Unit: Nanoseconds}
+			f.Published, f.By = publishedTime("time", b.name, e.info.Name, procs)
+			if len(took[e.info.Name]) > 0 {
+				f.Here = is(median(took[e.info.Name]))
+			} else {
+				r.Skipped = append(r.Skipped, fmt.Sprintf("%s of %s: the engine fires on a grid of %v, or cannot reset", b.name, e.info.Name, e.info.Grain))
+			}
+			r.add(f)
+		}
+	}
+	return nil
+}
+
+// publishedTime returns what the articles printed for an engine: Go 1.13's figures
+// for buckets64, Go 1.14's for netpoll114.
+func publishedTime(pkg, name, who string, procs int) (*float64, string) {
+	column, by := "", ""
+	switch who {
+	case "buckets64":
+		column, by = "go113_ns_per_op", "Go 1.13"
+	case "netpoll114":
+		column, by = "go114_ns_per_op", "Go 1.14"
+	default:
+		return nil, ""
+	}
+	if v := published("go114_netpoll_timers", column, map[string]string{"package": pkg, "benchmark": name, "gomaxprocs": fmt.Sprint(procs)}); v != nil {
+		return v, by
+	}
+	return nil, ""
+}
+
+// opened is an engine that runs.
+type opened struct {
+	engine.Engine
+	info    engine.Info
+	garbage []engine.Timer
+}
+
+// openEngines starts every engine for so many Ps, with garbage timers pending, and
+// notes those that do not run here.
+func openEngines(r *Result, procs, garbage int) (list []opened, closeAll func()) {
+	for _, info := range engines.All() {
+		e, err := info.New(procs)
+		if err != nil {
+			r.skipOnce(info.Name, err)
+			continue
+		}
+		o := opened{Engine: e, info: info}
+		for i := range garbage {
+			o.garbage = append(o.garbage, e.AfterFunc(time.Hour+time.Duration(i)*time.Microsecond, nop))
+		}
+		list = append(list, o)
+	}
+	return list, func() {
+		for _, o := range list {
+			for _, t := range o.garbage {
+				t.Stop()
+			}
+			if err := o.Close(); err != nil {
+				r.skip("closing "+o.info.Name, err)
+			}
+		}
+	}
+}
+
+// skipOnce notes what could not be measured, unless that is noted already.
+func (r *Result) skipOnce(what string, err error) {
+	line := what + ": " + err.Error()
+	for _, s := range r.Skipped {
+		if s == line {
+			return
+		}
+	}
+	r.Skipped = append(r.Skipped, line)
+}
+
+// plotBars plots the figures of one kind: a bar for each engine and case, and one
+// for what was published.
+func (r *Result) plotBars(id, title, what string) {
+	p := Plot{ID: id, Title: title, Kind: Bars, Unit: Nanoseconds}
+	here, there := Series{Name: "here"}, Series{Name: "published"}
+	for _, f := range r.Figures {
+		if f.What != what || f.Here == nil && f.Published == nil {
+			continue
+		}
+		p.Unit = f.Unit
+		p.Labels = append(p.Labels, f.Who+", "+f.Case)
+		value := func(v *float64) float64 {
+			if v == nil {
+				return 0
+			}
+			return *v
+		}
+		here.Values, there.Values = append(here.Values, value(f.Here)), append(there.Values, value(f.Published))
+	}
+	if len(p.Labels) > 0 {
+		p.Series = []Series{here, there}
+		r.Plots = append(r.Plots, p)
+	}
+}
