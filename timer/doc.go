@@ -101,7 +101,8 @@
 //
 // # Observing
 //
-// [Service.Stats] counts, and tells how late timers are and whose fault it is. While
+// [Service.Stats] counts, and tells how late timers are and whose fault it is.
+// [SetProfileFraction] profiles who has made the pending timers. While
 // an execution trace is recorded (package runtime/trace), each callback is a region
 // of it, named after the function, with the deadline and the lateness as log
 // messages. Callbacks run without profiler labels, and those that one sets end with

@@ -162,6 +162,7 @@ func (t *Embedded) reset(st *shard.Timer, now int64, op string) bool {
 		return true
 	}
 	st.Kind, st.Target = shard.Call, (*embeddedExpiry)(t)
+	st.Sample()
 	sh.LockToStart()
 	old := shard.Handle(t.handle)
 	h, pending, ok := sh.ResetLocked(old, st, now)

@@ -118,6 +118,7 @@ func (t *Ticker) Reset(d time.Duration) {
 	}
 	st := shard.Timer{Kind: shard.Tick, Target: t.t, Period: int64(d)}
 	at.svc.schedule(&st, d, now)
+	st.Sample()
 	at.shard.LockToStart()
 	h, ok := at.shard.RestartLocked(t.t.handle, &st, now)
 	if ok {

@@ -162,6 +162,7 @@ func (t *Timer) reset(st *shard.Timer, now int64, op string) bool {
 	}
 	st.Kind, st.Func = at.kind, t.fire
 	sh := at.shard
+	st.Sample()
 	sh.LockToStart()
 	old := shard.Handle(t.handle)
 	received := at.kind != shard.Send || sh.ClosedLocked() || !t.drain()

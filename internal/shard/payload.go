@@ -10,6 +10,7 @@ type payload struct {
 	funcs   *[slab.ChunkSize]func()
 	targets *[slab.ChunkSize]Target
 	periods *[slab.ChunkSize]int64
+	samples *[slab.ChunkSize]uint64 // see profile
 }
 
 // setLocked notes what node i does.

@@ -123,6 +123,9 @@ type Shard struct {
 	nodes    slab.Slab
 	payloads []payload // parallel to the chunks of nodes
 	loaded   int       // keeps the loads of loadLocked from being optimized away
+	// Timers in the profile, and those that have to leave it.
+	sampled   int
+	unsampled []uint64
 
 	wheel *wheel.Wheel
 	heap  *heap.Heap
@@ -187,8 +190,15 @@ func (s *Shard) Lock() {
 
 // Unlock releases the shard lock.
 func (s *Shard) Unlock() {
+	samples := s.unsampled
+	if samples != nil {
+		s.unsampled = nil
+	}
 	s.mu.Unlock()
 	rt.Unpin()
+	if samples != nil {
+		forget(samples...)
+	}
 }
 
 // breathe lets others have the lock.
@@ -226,6 +236,9 @@ func (s *Shard) reserveLocked() {
 // freeLocked returns node i, in no container and with its generation ended.
 func (s *Shard) freeLocked(i uint32, n *slab.Node) {
 	s.clearLocked(i)
+	if s.sampled != 0 {
+		s.dropSampleLocked(i)
+	}
 	if at := s.nodes.Free(i, n); at >= 0 {
 		s.payloads[at] = payload{}
 	}

@@ -13,12 +13,15 @@ type Timer struct {
 	Func     func() // what is called when the timer is due,
 	Target   Target // if there is no Func; a Tick has a Target
 	Period   int64  // nanoseconds, for a Tick; greater than 0
+
+	sample uint64 // its number in the profile, until its node has it; or 0
 }
 
 // Start starts a timer on the shard of the caller's P, and returns the shard.
 // The current time, read just before, is now. It returns false if the group is
 // closed. The timer may fire before Start returns.
 func (g *Group) Start(t *Timer, now int64) (*Shard, Handle, bool) {
+	t.Sample()
 	s := g.lock()
 	if !s.closed && s.nodes.Full() {
 		s.reserveLocked()
@@ -56,6 +59,9 @@ func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
 	i, n := s.nodes.Alloc()
 	n.Deadline, n.Grid, n.Kind = t.Deadline, t.Grid, uint8(t.Kind)
 	s.setLocked(i, t)
+	if t.sample != 0 {
+		s.keepSampleLocked(i, t)
+	}
 	s.started++
 	at, precise := s.fileLocked(i, n, now)
 	if due && t.Kind == Call && !s.group.inline {
@@ -117,6 +123,9 @@ func (s *Shard) endStart(t *Timer) {
 		s.group.manual.noteStart()
 	default:
 		s.openPrecise()
+	}
+	if t.sample != 0 {
+		forget(t.sample) // It has fired already, or was in the profile before.
 	}
 }
 

@@ -441,6 +441,10 @@ func (s *Shard) close() {
 	s.heap.Each(keep)
 	s.wheel.Each(keep)
 
+	if s.sampled != 0 {
+		s.forgetAll()
+	}
+
 	s.Lock()
 	s.nodes.Clear()
 	s.payloads, s.heap, s.wheel = nil, nil, nil
