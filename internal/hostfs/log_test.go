@@ -77,7 +77,7 @@ func TestReadLog(t *testing.T) {
 		t.Errorf("%+v, %v", log, err)
 	}
 	// Of a logger's file the end counts, however long it is.
-	filler := strings.Repeat("h kernel: [    1.000000] x\n", mostLog/20)
+	filler := strings.Repeat("h kernel: [    1.000000] "+strings.Repeat("x", 1000)+"\n", mostLog/1000)
 	log, err = ReadLog(tree("var/log/syslog", filler+"h kernel: [    2.000000] the end\n"))
 	if err != nil || len(log.Lines) == 0 || log.Lines[len(log.Lines)-1].Text != "the end" {
 		t.Errorf("of a long file: %v", err)
