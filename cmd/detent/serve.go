@@ -11,9 +11,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/detent-go/detent/cmd/internal/serve"
+	"github.com/detent-go/detent/probe"
 )
 
 // serveFlags are what the user chose.
@@ -21,6 +23,7 @@ type serveFlags struct {
 	listen string
 	every  time.Duration
 	debug  bool
+	trace  bool
 }
 
 // leastEvery keeps the probe from running all the time.
@@ -39,6 +42,8 @@ func newServe() *cobra.Command {
   /api/state    what the page shows, as JSON; /api/events as server-sent events
   /api/report   the latest report of the probe, as detent doctor --json
 
+Run as root it watches all processes with eBPF, and gives up the privileges that it
+does not need any more; unprivileged it shows less, and says what it cannot see.
 It answers on the loopback interface unless --listen says otherwise: what it shows
 includes the names of processes. SIGTERM or Ctrl-C ends it.`,
 		Example: `  detent serve
@@ -57,6 +62,7 @@ includes the names of processes. SIGTERM or Ctrl-C ends it.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:9775", "the `address` to answer on, host:port; port 0 takes a free one")
 	fs.DurationVar(&f.every, "every", 5*time.Minute, "how often the whole probe runs; it takes 3 seconds of CPU time")
+	fs.BoolVar(&f.trace, "trace", true, "watch processes with eBPF, where that is permitted")
 	fs.BoolVar(&f.debug, "debug", false, "log more")
 	return cmd
 }
@@ -74,7 +80,26 @@ func (f *serveFlags) serve(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
-	server := serve.New(serve.Options{Every: f.every, Log: log})
+	o := serve.Options{Every: f.every, Log: log}
+	drop := func() {
+		if err := serve.Drop(); err != nil {
+			log.Warn("privileges are kept", "error", err)
+		}
+	}
+	if f.trace {
+		w := serve.NewWatcher(log)
+		w.Started = drop
+		o.Watch, o.Metrics = func(ctx context.Context, show func([]serve.Process, []probe.Finding)) error {
+			err := w.Watch(ctx, show)
+			if err != nil {
+				drop() // There is nothing to keep them for.
+			}
+			return err
+		}, []prometheus.Collector{w}
+	} else {
+		drop()
+	}
+	server := serve.New(o)
 	log.Info("serving", "url", "http://"+l.Addr().String()+"/")
 	if err := server.Serve(ctx, l); err != nil {
 		return &exitError{exitFailed, err}
