@@ -1,6 +1,6 @@
 // Package engines has every timer engine of the lab by name, in the order in which
 // the tables show them: those of the Go runtime by age, those that the articles set
-// against them, package time, detent.
+// against them, libraries of other people, package time, detent.
 package engines
 
 import (
@@ -9,6 +9,7 @@ import (
 	"github.com/detent-go/detent/lab/engine/detent"
 	"github.com/detent-go/detent/lab/engine/heap1"
 	"github.com/detent-go/detent/lab/engine/netpoll114"
+	"github.com/detent-go/detent/lab/engine/peers"
 	"github.com/detent-go/detent/lab/engine/pool"
 	"github.com/detent-go/detent/lab/engine/std"
 	"github.com/detent-go/detent/lab/engine/wheel"
@@ -17,16 +18,12 @@ import (
 // All returns all engines, also those that this system does not support: their New
 // says so.
 func All() []engine.Info {
-	return []engine.Info{
-		heap1.Info(),
-		buckets64.Info(),
-		netpoll114.Info(),
-		wheel.Info(),
-		pool.Info(),
-		pool.OneInfo(),
-		std.Info(),
-		detent.Info(),
+	all := []engine.Info{
+		heap1.Info(), buckets64.Info(), netpoll114.Info(),
+		wheel.Info(), pool.Info(), pool.OneInfo(),
 	}
+	all = append(all, peers.Infos()...)
+	return append(all, std.Info(), detent.Info())
 }
 
 // Find returns the engine with the given name.
