@@ -68,6 +68,10 @@ var (
 	wakeupsDesc  = desc("timer_wakeups_total", "Times that the service was woken by the system or the Go runtime.", "service")
 	latenessDesc = desc("timer_lateness_seconds", "By how much timers fired after their deadlines.", "service")
 
+	causeDesc = desc("timer_lateness_cause_seconds", "timer_lateness_seconds split by cause; the parts of each timer add up to its lateness.", "service", "cause")
+	spunDesc  = desc("timer_spun_seconds_total", "CPU time spent spinning until deadlines passed.", "service")
+	wakerDesc = desc("timer_waker_info", "What wakes the service for precise timers: 1.", "service", "waker")
+
 	clockInfoDesc = desc("clock_info", "How each clock of the kernel is read in this process: by the vDSO, or why not.", "clock", "source")
 	trustedDesc   = desc("clock_trusted", "Whether the cycle counter is read (1), or the kernel's clock in its place (0).")
 	boundDesc     = desc("clock_error_bound_seconds", "How far the counter's clock may be from the kernel's.")
@@ -78,7 +82,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{startedDesc, stoppedDesc, resetDesc, firedDesc, pendingDesc, wakeupsDesc, latenessDesc, clockInfoDesc} {
+	for _, d := range []*prometheus.Desc{startedDesc, stoppedDesc, resetDesc, firedDesc, pendingDesc, wakeupsDesc, latenessDesc, causeDesc, spunDesc, wakerDesc, clockInfoDesc} {
 		ch <- d
 	}
 	if c.tsc != nil {
@@ -124,7 +128,22 @@ func (s service) collect(ch chan<- prometheus.Metric) {
 	} {
 		ch <- prometheus.MustNewConstMetric(v.desc, v.kind, float64(v.value), s.name)
 	}
-	ch <- newHistogram(latenessDesc, stats.Lateness, s.name)
+	ch <- newHistogram(latenessDesc, stats.Lateness, "service", s.name)
+	for _, c := range []struct {
+		cause string
+		part  timer.Histogram
+	}{
+		{"slack", stats.Blame.Slack},
+		{"kernel", stats.Blame.Kernel},
+		{"scheduler", stats.Blame.Scheduler},
+		{"kernel or scheduler", stats.Blame.Wakeup},
+		{"throttled", stats.Blame.Throttled},
+		{"queue", stats.Blame.Queue},
+	} {
+		ch <- newHistogram(causeDesc, c.part, "service", s.name, "cause", c.cause)
+	}
+	ch <- prometheus.MustNewConstMetric(spunDesc, prometheus.CounterValue, stats.Spun.Seconds(), s.name)
+	ch <- prometheus.MustNewConstMetric(wakerDesc, prometheus.GaugeValue, 1, s.name, stats.Waker)
 }
 
 func (c *Collector) collectTSC(ch chan<- prometheus.Metric) {

@@ -76,6 +76,17 @@ func TestCounts(t *testing.T) {
 	if h.GetSampleCount() != 10 || h.GetSampleSum() <= 0 {
 		t.Errorf("lateness: %v", h)
 	}
+	sum := 0.0
+	for _, x := range m["detent_timer_lateness_cause_seconds"].GetMetric() {
+		for _, l := range x.GetLabel() {
+			if l.GetName() == "service" && l.GetValue() == "a" {
+				sum += x.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	if math.Abs(sum-h.GetSampleSum()) > 1e-9 {
+		t.Errorf("the causes add up to %v, the lateness to %v", sum, h.GetSampleSum())
+	}
 	if n := len(m["detent_clock_info"].GetMetric()); n != len(clock.Clocks()) {
 		t.Errorf("%d clocks", n)
 	}
@@ -96,7 +107,7 @@ func TestHistogram(t *testing.T) {
 	s.WithSlack(10 * time.Millisecond).Sleep(time.Millisecond)
 	from := s.Stats().Lateness
 	var out dto.Metric
-	if err := newHistogram(latenessDesc, from, "x").Write(&out); err != nil {
+	if err := newHistogram(latenessDesc, from, "service", "x").Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	h := out.GetHistogram()
@@ -148,7 +159,7 @@ func TestHistogram(t *testing.T) {
 		last = want
 	}
 	var empty dto.Metric
-	if err := newHistogram(latenessDesc, timer.Histogram{}, "x").Write(&empty); err != nil || empty.GetHistogram().GetSampleCount() != 0 || len(empty.GetHistogram().GetPositiveSpan()) != 1 {
+	if err := newHistogram(latenessDesc, timer.Histogram{}, "service", "x").Write(&empty); err != nil || empty.GetHistogram().GetSampleCount() != 0 || len(empty.GetHistogram().GetPositiveSpan()) != 1 {
 		t.Errorf("an empty one: %v", &empty)
 	}
 }

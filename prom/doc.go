@@ -17,6 +17,9 @@
 //	timer_pending                                  timers that wait
 //	timer_wakeups_total                            times that the service was woken
 //	timer_lateness_seconds                         histogram, deadline to fire
+//	timer_lateness_cause_seconds{cause}            histogram, the same split by whose fault it is
+//	timer_spun_seconds_total                       CPU time spent spinning
+//	timer_waker_info{waker}                        1: what wakes the service
 //	time_now_duration_seconds{cpu,vdso}            histogram, what time.Now costs
 //	clock_info{clock,source}                       1: how each clock is read
 //	clock_trusted                                  1 while the cycle counter is used

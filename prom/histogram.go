@@ -2,6 +2,8 @@ package prom
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,9 +36,14 @@ type histogram struct {
 	h      timer.Histogram
 }
 
-func newHistogram(d *prometheus.Desc, h timer.Histogram, service string) prometheus.Metric {
-	name := "service"
-	return &histogram{d, []*dto.LabelPair{{Name: &name, Value: &service}}, h}
+// newHistogram returns h with labels: names and values in turn.
+func newHistogram(d *prometheus.Desc, h timer.Histogram, labels ...string) prometheus.Metric {
+	m := &histogram{desc: d, h: h}
+	for i := 0; i < len(labels); i += 2 {
+		m.labels = append(m.labels, &dto.LabelPair{Name: &labels[i], Value: &labels[i+1]})
+	}
+	slices.SortFunc(m.labels, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return m
 }
 
 // Desc implements prometheus.Metric.

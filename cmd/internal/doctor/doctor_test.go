@@ -42,7 +42,7 @@ func sick() *probe.Report {
 			{
 				Check: "quota", Err: fmt.Errorf("cpu.stat: %w (run as root)", fs.ErrPermission),
 				Findings: []probe.Finding{
-					{ID: "cpu.quota", Severity: probe.Notice, Confidence: probe.Likely, Title: "a CPU quota of 1.5 CPUs", Evidence: []probe.Evidence{}},
+					{ID: "cpu.quota", Severity: probe.Notice, Confidence: probe.Likely, Title: "a CPU quota of 1.5 CPUs", Because: "clocksource.unstable", Evidence: []probe.Evidence{}},
 					{ID: "a.fact", Severity: probe.Info, Confidence: probe.Possible, Title: "a fact"},
 				},
 			},

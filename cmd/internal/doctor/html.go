@@ -85,6 +85,7 @@ var bodyTemplate = template.Must(template.New("doctor").Parse(`
 <section class="finding {{.Severity}}" id="{{.ID}}">
 <h3><span class="tag {{.Severity}}">{{.Severity}}</span>{{if ne .Confidence.String "certain"}}<span class="tag">{{.Confidence}}</span>{{end}}{{.Title}}</h3>
 {{- with .Detail}}<p>{{.}}</p>{{end}}
+{{- with .Because}}<p class="soft">Because of <a href="#{{.}}"><code>{{.}}</code></a>.</p>{{end}}
 {{- with .Evidence}}<dl>{{range .}}<dt>{{.Name}}</dt><dd>{{.Value}}{{with .Source}} <span class="soft">({{.}})</span>{{end}}</dd>{{end}}</dl>{{end}}
 {{- range .Remedy}}<pre>{{.}}</pre>{{end}}
 <p class="soft"><code>{{.ID}}</code></p>

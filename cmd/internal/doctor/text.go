@@ -106,6 +106,9 @@ func (t *terminal) finding(f probe.Finding) {
 	if f.Detail != "" {
 		t.paragraph(4, "", f.Detail)
 	}
+	if f.Because != "" {
+		t.paragraph(4, "", "Because of "+f.Because+".")
+	}
 	for _, e := range f.Evidence {
 		line := e.Name + ": " + e.Value
 		if e.Source != "" {
