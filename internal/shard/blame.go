@@ -80,15 +80,14 @@ func (s *Shard) blameQuota(w *wakeup, from, to int64) {
 // overlap returns how much of from..to lies after at.
 func overlap(at, from, to int64) int64 { return max(to-max(at, from), 0) }
 
-// record splits the lateness of a timer that is fired at the time now, which is
-// none before the times of w, and the deadline.
+// record splits the lateness of a timer that is fired at the time now.
 func (b *Blame) record(w *wakeup, deadline, limit, now int64) {
 	limit = min(max(limit, deadline), now)
 	if d := limit - deadline; d > 0 {
 		b.Slack.Record(d)
 	}
 	queue := now - limit
-	if limit < w.begun {
+	if limit < w.begun && w.begun <= now { // The clock may have been set back.
 		queue -= b.recordWait(w, limit)
 	}
 	if queue > 0 {

@@ -45,6 +45,7 @@ func TestBlameParts(t *testing.T) {
 		{"due while the goroutine waited", told, 140, 140, 155, parts{scheduler: 10, queue: 5}},
 		{"due since", told, 151, 153, 155, parts{slack: 2, queue: 2}},
 		{"told from a limit on", late, 90, 100, 155, parts{slack: 10, kernel: 20, scheduler: 20, queue: 15}},
+		{"fired by a clock that has been set back", told, 90, 95, 120, parts{slack: 5, queue: 25}},
 		{"not told before", late, 80, 90, 155, parts{slack: 10, wakeup: 60, queue: 5}},
 		{"runner", handed, 100, 100, 200, parts{kernel: 30, scheduler: 50, queue: 20}},
 		{"due before the runner", handed, 155, 155, 200, parts{scheduler: 30, queue: 15}},
