@@ -16,14 +16,13 @@
 // hands the P to another thread first, which it may have to wake; and when the
 // timer is due the goroutine has to find a P again. Two or three context switches
 // for each sleep are not a matter of the heap at all, and they are what Go 1.14
-// did away with. What Go 1.10 did away with is the lock: at 12 Ps, most of the
-// time of a start and stop was spent in waiting for it.
+// did away with. What Go 1.10 did away with is the lock, for which all Ps queue.
 //
 // Fired functions run one after another on the timer goroutine, as long as they
 // only send on a channel or make a goroutine ready; AfterFunc's gets a goroutine.
 //
-// The articles speak of a binary heap, as in the first releases; the runtime
-// changed to a 4-ary one in Go 1.2 or so, and package buckets64 has that.
+// The heap is binary, as the articles have it. The runtime's was so in its first
+// releases, and 4-ary, like that of package buckets64, in the later of these.
 //
 // # Ground rules
 //

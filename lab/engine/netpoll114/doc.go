@@ -68,7 +68,7 @@
 //   - adjusttimers, with each look at the timers while one was moved to earlier:
 //     the whole heap, for the moved one may be anywhere in it. That is the costly
 //     part: O(n) under the lock for a single Reset to earlier.
-//   - clearDeletedTimers, once a quarter of a P's timers are deleted.
+//   - clearDeletedTimers, once a quarter of a P's timers are deleted: the whole heap.
 //
 // So Reset of a watchdog costs a few atomic operations, and only the wake-ups for
 // what was stopped or moved away are wasted. But a program that stops most of its
@@ -84,8 +84,9 @@
 // long, and hands it to another. A thread that comes back finds another P, or parks.
 //
 // Goroutines that use the engine run on the real scheduler, not on the P's of this
-// one. So a timer goes to a P that is chosen by the real P of its starter, and a
-// start with all P's idle has to wake one, as Go does since 1.15. And where the
+// one. So a timer goes to a P that is chosen by the real P of its starter; a start
+// with all P's idle has to wake one, as Go does since 1.16; and it clears up the heap
+// if need be, which the P would have done at the goroutine's next switch. Where the
 // runtime keeps a goroutine from being preempted while it changes a timer's state,
 // nothing does so here: who waits for it yields.
 //
@@ -97,10 +98,10 @@
 // or a task runs. A run queue is put to by the thread that has the P alone, and
 // taken from by all, without a lock.
 //
-// A node's next, period and seq, and when and heap while it is in no heap, belong to whoever has put it
-// into Modifying, Running or Moving. The compare-and-swap that enters such a state
-// sees all that was written before the one that left it: package sync/atomic
-// promises that, and no other ordering is relied upon.
+// A node's next, period and seq belong to whoever has put it into Modifying, Running
+// or Moving; so do when and timers while it is in no heap. The compare-and-swap that
+// enters such a state sees all that was written before the one that left it: package
+// sync/atomic promises that, and no other ordering is relied upon.
 //
 // A P belongs to the thread that made its status "running", until that thread
 // makes it idle. While it is in a task it belongs to nobody: the thread takes it

@@ -190,10 +190,39 @@ func TestTickersSkip(t *testing.T) {
 		}
 	}, nil, 0)
 	suite.Eventually(t, "the ticker ticks again", func() bool { return ticks.Load() >= 3 })
+	got := ticks.Load()
 	passed := time.Since(start)
 	n.Stop()
 	most := int64((passed-time.Duration(first.Load())-20*period)/period) + 3
-	if got := ticks.Load(); got > most {
+	if got > most {
 		t.Errorf("%d ticks in %v of which 20 periods of %v were lost, want at most %d", got, passed, period, most)
+	}
+}
+
+// TestClutter: a program that stops all of its timers does not fill the heaps with
+// them, though none of them is ever due.
+func TestClutter(t *testing.T) {
+	e := open(t, 2)
+	for range 100_000 {
+		e.Start(time.Hour, 0, func(any, uintptr) {}, nil, 0).Stop()
+	}
+	if n := netpoll114.Filed(e); n > 100 {
+		t.Errorf("%d timers in the heaps, none pending", n)
+	}
+	var pending []interface{ Stop() bool }
+	for range 10_000 {
+		pending = append(pending, e.Start(time.Hour, 0, func(any, uintptr) {}, nil, 0))
+		e.Start(time.Hour, 0, func(any, uintptr) {}, nil, 0).Stop()
+	}
+	if n := netpoll114.Filed(e); n > 14_000 {
+		t.Errorf("%d timers in the heaps, 10000 pending", n)
+	}
+	for _, n := range pending {
+		if !n.Stop() {
+			t.Fatal("Stop of a pending timer = false")
+		}
+	}
+	if c := e.Counters(); c.Pending != 0 {
+		t.Errorf("%d pending, want 0", c.Pending)
 	}
 }

@@ -11,10 +11,18 @@ func (ts *timers) add(n *node) bool {
 	if ts.closed {
 		return false
 	}
-	ts.cleanLocked()
+	if ts.cluttered() {
+		ts.clearLocked()
+	} else {
+		ts.cleanLocked()
+	}
 	ts.insertLocked(n)
 	return true
 }
+
+// cluttered reports whether so many nodes are deleted that the heap should be
+// cleared up.
+func (ts *timers) cluttered() bool { return ts.deleted.Load() > ts.count.Load()/4 }
 
 // cleanLocked is cleantimers: it sees to the first node of the heap for as long as
 // that is not what it seems to be.
@@ -146,7 +154,7 @@ func (ts *timers) clearLocked() {
 // that the heap is that of the caller's own P: nobody else clears it up. Tasks go to
 // spawn.
 func (ts *timers) check(now int64, own bool, spawn func(task)) (rnow, next int64, ran bool) {
-	clutter := own && ts.deleted.Load() > ts.count.Load()/4
+	clutter := own && ts.cluttered()
 	if ts.adjust.Load() == 0 {
 		next = ts.first.Load()
 		if next == 0 {
@@ -171,7 +179,7 @@ func (ts *timers) check(now int64, own bool, spawn func(task)) (rnow, next int64
 		}
 		ran = true
 	}
-	if own && ts.deleted.Load() > ts.count.Load()/4 {
+	if own && ts.cluttered() {
 		ts.clearLocked()
 	}
 	return now, max(next, 0), ran
