@@ -113,7 +113,7 @@ func (t *Tracer) processLocked(pid int, k *known, r *raw) Process {
 	// Of all the machine's processes, of those only that suffer from one.
 	look := !t.opts.everyone() || p.Wait != nil && p.Wait.Throttled.Sum > 0
 	if q := t.quota(k, look); q != nil {
-		p.Quota = &Quota{"/" + q.Dir, q.Quota, q.Period, q.Periods, q.Throttles, q.Throttled}
+		p.Quota = &Quota{"/" + q.Dir, "/" + q.Dir + "/" + q.File, q.Quota, q.Period, q.Periods, q.Throttles, q.Throttled}
 	}
 	if t.opts.Features&WatchGoScheduler != 0 && !t.opts.everyone() {
 		p.Go = t.goLocked(k)

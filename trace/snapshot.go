@@ -143,7 +143,9 @@ type Wait struct {
 // A Quota is the CPU quota of a cgroup, the tightest of a process's own and those
 // above it, and what it did.
 type Quota struct {
-	Path   string        `json:"path"`
+	Path string `json:"path"`
+	// File is the one that sets it: cpu.max, or cpu.cfs_quota_us for version 1.
+	File   string        `json:"file"`
 	Quota  time.Duration `json:"quota_ns"` // CPU time per Period
 	Period time.Duration `json:"period_ns"`
 	// Periods in which the cgroup ran, those in which it was throttled, and for

@@ -66,6 +66,7 @@ func newRoot() *cobra.Command {
 		newBench(),
 		newClock(),
 		newDoctor(),
+		newExplain(),
 		newServe(),
 		newSleep(),
 		newTrace(),

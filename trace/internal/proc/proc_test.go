@@ -191,8 +191,8 @@ func TestQuota(t *testing.T) {
 		want   *Quota
 	}{
 		{"version 1, the one above is tighter", []Cgroup{{v1cpu, "/a/b"}, {[]string{"memory"}, "/c"}},
-			&Quota{v1 + "/a", 50 * time.Millisecond, 100 * time.Millisecond, 10, 4, 123}},
-		{"version 2", []Cgroup{{nil, "/c"}}, &Quota{v2 + "/c", 20 * time.Millisecond, 100 * time.Millisecond, 7, 5, 9 * time.Microsecond}},
+			&Quota{v1 + "/a", "cpu.cfs_quota_us", 50 * time.Millisecond, 100 * time.Millisecond, 10, 4, 123}},
+		{"version 2", []Cgroup{{nil, "/c"}}, &Quota{v2 + "/c", "cpu.max", 20 * time.Millisecond, 100 * time.Millisecond, 7, 5, 9 * time.Microsecond}},
 		{"no limit", []Cgroup{{nil, "/d"}, {v1cpu, "/"}}, nil},
 		{"not to be seen", []Cgroup{{nil, "/../e"}}, nil},
 		{"none", nil, nil},

@@ -12,6 +12,7 @@ import (
 // A Quota is what a cgroup allows its processes of the CPU.
 type Quota struct {
 	Dir           string // below the root
+	File          string // in Dir, that sets it
 	Quota, Period time.Duration
 	Periods       uint64
 	Throttles     uint64
@@ -82,6 +83,7 @@ func readQuota(root fs.FS, dir string) *Quota {
 		if err != nil || err2 != nil {
 			return nil
 		}
+		q.File = "cpu.max"
 		q.Quota, q.Period = time.Duration(quota)*time.Microsecond, time.Duration(period)*time.Microsecond
 	} else {
 		quota, err := readNumber(root, dir+"/cpu.cfs_quota_us")
@@ -89,6 +91,7 @@ func readQuota(root fs.FS, dir string) *Quota {
 		if err != nil || err2 != nil || quota < 0 {
 			return nil
 		}
+		q.File = "cpu.cfs_quota_us"
 		q.Quota, q.Period = time.Duration(quota)*time.Microsecond, time.Duration(period)*time.Microsecond
 	}
 	if q.Quota <= 0 || q.Period <= 0 {

@@ -1,0 +1,17 @@
+package doctor
+
+import (
+	"io"
+
+	"github.com/detent-go/detent/probe"
+)
+
+// WriteFindings writes findings as WriteText does, in their order.
+func WriteFindings(w io.Writer, findings []probe.Finding, width int, color bool) error {
+	t := &terminal{width: max(width, 40), color: color}
+	for _, f := range findings {
+		t.finding(f)
+	}
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
