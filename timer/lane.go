@@ -45,6 +45,10 @@ type LaneOptions struct {
 	// a microsecond where otherwise it is late by tens. See [Service.WithSpin] for
 	// how far ahead, and what that costs.
 	Spin bool
+
+	// ShareP has the thread never keep its P while it waits, however much later it
+	// gets one then: see [NewLane].
+	ShareP bool
 }
 
 // NewLane returns a lane: a service on one OS thread of its own, which waits for
@@ -54,9 +58,30 @@ type LaneOptions struct {
 // defaults.
 //
 // The thread waits in the kernel, for an absolute time of CLOCK_MONOTONIC and with
-// a timer slack of 1 ns, and holds no P of the Go scheduler meanwhile. It wakes for
-// deadlines alone, and for those started that are earlier than what it waits for. It
-// ends when the lane is closed.
+// a timer slack of 1 ns. It wakes for deadlines alone, and for those started that are
+// earlier than what it waits for. It ends when the lane is closed.
+//
+// # While the Go scheduler is saturated
+//
+// To run Go code a thread needs a P, of which there are GOMAXPROCS. As a rule a
+// lane has none while it waits, and there is one when it wakes up. Where all are
+// busy, and goroutines queue for them, it would have to queue too: tens of milliseconds
+// behind goroutines that compute, a second behind many that wake each other. So while
+// others queue, and its next deadline is less than 100 ms away, a lane keeps its P.
+//
+// That costs the others one P of GOMAXPROCS, for as long as [Stats].Kept says: on a
+// machine with 2 CPUs half of what they could do, on one with 16 a sixteenth. A
+// program that has a lane and is busy gets it back by
+//
+//	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+//
+// The world is stopped no later for it, and goroutines that the lane makes ready,
+// sleepers for one, run on its P at once. Sometimes the lane loses its P: when it
+// first meets a busy scheduler, when the world has been stopped, and one in 61 times
+// that it has others run on it, which is after every 8 ms at least. Then it is late
+// by a time slice, 10 ms, or some. A GOMAXPROCS of 1 leaves no P to keep; nor is one
+// kept with GODEBUG=asyncpreemptoff=1, with LaneOptions.ShareP, and on other systems
+// than Linux.
 //
 // # Callbacks
 //
@@ -68,8 +93,9 @@ type LaneOptions struct {
 // testing.T.FailNow does, that is a matter for tests mostly.
 //
 // Sleepers and receivers from channels are goroutines as any other: the lane makes
-// them ready on time, and the Go scheduler runs them when it comes to them. Code that
-// has to be on time belongs in a callback.
+// them ready, and hands them its P if nobody else takes them, but the
+// thread and its settings are not theirs. What has to be on time belongs in a
+// callback.
 //
 // # Close
 //
@@ -104,7 +130,7 @@ func NewLane(o *LaneOptions) (*Service, error) {
 		return nil, fmt.Errorf("timer: LaneOptions.CPUs is empty, want a CPU, or nil")
 	}
 	g, err := shard.NewLane(shard.LaneOptions{
-		Priority: o.Priority, CPUs: o.CPUs, LockMemory: o.LockMemory, Spin: o.Spin,
+		Priority: o.Priority, CPUs: o.CPUs, LockMemory: o.LockMemory, Spin: o.Spin, ShareP: o.ShareP,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("timer: lane: %w", err)

@@ -41,6 +41,10 @@ type Stats struct {
 	// it was asked to: CPU time, unless the system had others run meanwhile. See
 	// [LaneOptions].Spin and [Service.WithSpin].
 	Spun time.Duration
+
+	// Kept is for how long a lane has kept its P while it waited, and others queued
+	// for one: see NewLane.
+	Kept time.Duration
 }
 
 // Stats returns the counts. They are always on: a few plain increments under a
@@ -55,6 +59,7 @@ func (s *Service) Stats() Stats {
 		Blame:    newBlame(&g.Blame),
 		Waker:    g.Waker.String(), WakerErr: g.WakerErr, BlameErr: g.BlameErr,
 		Spun: time.Duration(g.Spun) + time.Duration(s.e.spinner.Total()),
+		Kept: time.Duration(g.Kept),
 	}
 }
 

@@ -156,7 +156,7 @@ type Stats struct {
 	WakerErr error // why there is no better one, or nil
 	BlameErr error // why there is no witness, though it was asked for, or nil
 
-	Spun int64 // for how long a lane has spun, in nanoseconds
+	Spun, Kept int64 // for how long a lane has spun, and kept its P, in nanoseconds
 }
 
 // Stats adds up the counts of all shards. It locks each shard in turn.

@@ -88,6 +88,7 @@ func (s *Shard) addLaneStatsLocked(sum *Stats) {
 		return
 	}
 	sum.Spun += l.Spun()
+	sum.Kept += l.Kept()
 	if err := l.Err(); err != nil {
 		sum.WakerErr = err
 	}

@@ -15,6 +15,7 @@ type LaneOptions struct {
 	CPUs       []int // the CPUs that it may run on; nil for all
 	LockMemory bool  // keep the process's memory from being paged out
 	Spin       bool  // sleep short of a deadline, and spin the rest
+	ShareP     bool  // never keep the P while waiting
 }
 
 // Lane is a goroutine locked to an OS thread of its own, which waits in the

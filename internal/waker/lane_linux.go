@@ -14,14 +14,16 @@ import (
 const LaneTells = true
 
 // blocker is how the thread of a lane waits: for a futex, until an absolute time of
-// CLOCK_MONOTONIC.
+// CLOCK_MONOTONIC. See keeper for what it does with its P meanwhile.
 type blocker struct {
 	word   uint32 // what the futex is on; counts the pokes
 	offset int64  // see Precise
 	ts     unix.Timespec
+	keeper
 }
 
 func (l *Lane) open() (err error) {
+	l.keeper.open(l.o.ShareP)
 	l.offset, err = offset()
 	return err
 }
@@ -36,17 +38,17 @@ func (b *blocker) poke() {
 	// It does not wait, so the scheduler is not told.
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&b.word)),
 		futexWake, 1, 0, 0, 0)
+	b.unpark()
 }
 
-// block waits until the given time of rt.Now, or until poked. It may return
-// before.
-func (l *Lane) block(word uint32, to int64) {
-	var ts *unix.Timespec // none: for ever
-	if to <= far {
-		l.ts = unix.NsecToTimespec(to + l.offset)
-		ts = &l.ts
+// timespec returns the time of rt.Now for the kernel; nil, for ever, if it is too
+// far away.
+func (b *blocker) timespec(to int64) *unix.Timespec {
+	if to > far {
+		return nil
 	}
-	l.awakeAt = futexWait(&l.word, word, ts) - l.offset
+	b.ts = unix.NsecToTimespec(to + b.offset)
+	return &b.ts
 }
 
 // futexWait waits in the kernel, having told the Go scheduler, which has another

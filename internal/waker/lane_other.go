@@ -24,6 +24,9 @@ func (l *Lane) open() error {
 	return nil
 }
 
+// Kept returns 0.
+func (l *Lane) Kept() int64 { return 0 }
+
 // look returns what block is to be told.
 func (b *blocker) look() uint32 { return 0 }
 

@@ -1,0 +1,65 @@
+//go:build linux && !detent_portable
+
+package waker
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/detent-go/detent/internal/rt"
+)
+
+// futexHold waits in the kernel as futexWait does, without telling the scheduler.
+// Should the goroutine be preempted then the wait ends, and signaled is true.
+//
+//go:norace
+func futexHold(addr *uint32, value uint32, ts *unix.Timespec) (awake int64, signaled bool) {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(addr)),
+		futexWaitBitset, uintptr(value), uintptr(unsafe.Pointer(ts)), 0, matchAny)
+	return nanotime(), errno == syscall.EINTR
+}
+
+// yield gives the goroutines in the P's queue their turn.
+//
+//go:nosplit
+func yield() {
+	unmark()
+	goyield()
+}
+
+// unmark takes back the mark by which the scheduler has a goroutine join the end of
+// the queue of all at the next function that it calls: a goroutine that is pinned
+// goes on then, and the mark is gone. Whoever has set it sets it again if that does
+// not do.
+//
+//go:nosplit
+func unmark() {
+	rt.Pin()
+	deep()
+	rt.Unpin()
+}
+
+// deep is a function that looks for the mark, as do all that need some stack.
+//
+//go:noinline
+func deep() {
+	var frame [256]byte
+	touch(&frame)
+}
+
+//go:noinline
+func touch(b *[256]byte) { b[0]++ }
+
+// canSpin is what sync.Mutex asks before it spins. If it is true then the queue of
+// the P is empty, and another P is running.
+//
+//go:linkname canSpin sync.runtime_canSpin
+//go:nosplit
+func canSpin(int) bool
+
+// goyield puts the goroutine at the end of its P's queue.
+//
+//go:linkname goyield runtime.goyield
+func goyield()
