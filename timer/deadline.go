@@ -57,10 +57,12 @@ func (s *Service) AfterFuncAt(at time.Time, f func()) *Timer {
 // NewTimerAt is NewTimer with an absolute deadline: the timer sends the current
 // time on its channel once the time at has come, or at once if it has passed. See
 // [Service.SleepUntil] for what a deadline is.
-func (s *Service) NewTimerAt(at time.Time) *Timer {
+func (s *Service) NewTimerAt(at time.Time) *Timer { return s.newTimerAt(at, "NewTimerAt") }
+
+func (s *Service) newTimerAt(at time.Time, op string) *Timer {
 	c := make(chan time.Time, 1)
 	t := &Timer{C: c, fire: s.sender(c)}
-	s.startTimerAt(t, s.chans, shard.Send, at, "NewTimerAt")
+	s.startTimerAt(t, s.chans, shard.Send, at, op)
 	return t
 }
 
@@ -108,5 +110,26 @@ func (t *Timer) ResetAt(at time.Time) bool {
 	}
 	var st shard.Timer
 	p.svc.scheduleAt(&st, ns, now)
-	return t.reset(&st, now, "ResetAt")
+	pending, ok := t.reset(&st, now)
+	if !ok {
+		closedPanic("ResetAt")
+	}
+	return pending
+}
+
+// setAt is ResetAt, but returns false if the service is closed.
+func (t *Timer) setAt(at time.Time) bool {
+	if b := t.at.bubble; b != nil {
+		if b.e.group.Closed() {
+			return false
+		}
+		b.reset(time.Until(at), 0, "")
+		return true
+	}
+	ns := t.at.svc.timeOf(at)
+	now, _ := t.at.svc.e.group.Now()
+	var st shard.Timer
+	t.at.svc.scheduleAt(&st, ns, now)
+	_, ok := t.reset(&st, now)
+	return ok
 }

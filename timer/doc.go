@@ -53,6 +53,12 @@
 // to the next does not drift. [SleepContext] and [SleepUntilContext] end early when
 // a context is done.
 //
+// # Ticks
+//
+// A [Ticker] is package time's. An [Interval] is one whose ticks are taken: it
+// says what becomes of those that were missed, counts them, has the exact time of
+// each, and can be aligned to the wall clock. [TickFunc] calls a function for each.
+//
 // # Lanes
 //
 // While every P of the Go scheduler is busy, timers wait for it. [NewLane] makes a

@@ -39,3 +39,11 @@ func NewTicker(d time.Duration) *Ticker { return std().NewTicker(d) }
 
 // Tick is [Service.Tick] of the default service.
 func Tick(d time.Duration) <-chan time.Time { return std().Tick(d) }
+
+// NewInterval is [Service.NewInterval] of the default service.
+func NewInterval(d time.Duration, o *TickOptions) *Interval { return std().NewInterval(d, o) }
+
+// TickFunc is [Service.TickFunc] of the default service.
+func TickFunc(d time.Duration, f func(Ticked), o *TickOptions) *Interval {
+	return std().TickFunc(d, f, o)
+}

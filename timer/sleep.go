@@ -33,12 +33,12 @@ func (s *Service) Sleep(d time.Duration) {
 	}
 	now, inBubble := s.e.group.Now()
 	if inBubble {
-		s.sleepBubbled(nil, d, "Sleep")
+		s.sleepBubbled(nil, nil, d, "Sleep")
 		return
 	}
 	st := shard.Timer{Kind: shard.Sleep}
 	s.schedule(&st, d, now)
-	s.sleep(nil, &st, now, "Sleep")
+	s.sleep(nil, nil, &st, now, "Sleep")
 }
 
 // SleepUntil pauses the current goroutine until the time t has come. If it has
@@ -60,11 +60,12 @@ func (s *Service) Sleep(d time.Duration) {
 // without, which was parsed, decoded, made by [time.Date], or has been through
 // UTC, In or Round, is taken to be as far away as the wall clock says at the time
 // of the call: if the wall clock is set later on, the deadline stays where it was.
+// For what follows the wall clock see [TickOptions].Aligned.
 func (s *Service) SleepUntil(t time.Time) {
 	at := s.timeOf(t)
 	now, inBubble := s.e.group.Now()
 	if inBubble {
-		s.sleepBubbled(nil, time.Until(t), "SleepUntil")
+		s.sleepBubbled(nil, nil, time.Until(t), "SleepUntil")
 		return
 	}
 	if at <= now {
@@ -72,7 +73,7 @@ func (s *Service) SleepUntil(t time.Time) {
 	}
 	st := shard.Timer{Kind: shard.Sleep}
 	s.scheduleAt(&st, at, now)
-	s.sleep(nil, &st, now, "SleepUntil")
+	s.sleep(nil, nil, &st, now, "SleepUntil")
 }
 
 // SleepContext is Sleep for as long as ctx is not done. It returns nil when the
@@ -98,11 +99,11 @@ func (s *Service) SleepContext(ctx context.Context, d time.Duration) error {
 	}
 	now, inBubble := s.e.group.Now()
 	if inBubble {
-		return endOf(ctx, s.sleepBubbled(done, d, "SleepContext"))
+		return endOf(ctx, s.sleepBubbled(done, nil, d, "SleepContext"))
 	}
 	st := shard.Timer{Kind: shard.Sleep}
 	s.schedule(&st, d, now)
-	return endOf(ctx, s.sleep(done, &st, now, "SleepContext"))
+	return endOf(ctx, s.sleep(done, nil, &st, now, "SleepContext"))
 }
 
 // SleepUntilContext is SleepUntil for as long as ctx is not done. Its results are
@@ -115,14 +116,14 @@ func (s *Service) SleepUntilContext(ctx context.Context, t time.Time) error {
 	at := s.timeOf(t)
 	now, inBubble := s.e.group.Now()
 	if inBubble {
-		return endOf(ctx, s.sleepBubbled(done, time.Until(t), "SleepUntilContext"))
+		return endOf(ctx, s.sleepBubbled(done, nil, time.Until(t), "SleepUntilContext"))
 	}
 	if at <= now {
 		return nil
 	}
 	st := shard.Timer{Kind: shard.Sleep}
 	s.scheduleAt(&st, at, now)
-	return endOf(ctx, s.sleep(done, &st, now, "SleepUntilContext"))
+	return endOf(ctx, s.sleep(done, nil, &st, now, "SleepUntilContext"))
 }
 
 // doneOf returns ctx's Done channel; or its cause, if it is done already.
@@ -151,6 +152,7 @@ const (
 	sleepOver     sleepEnd = iota // its time has come
 	sleepCanceled                 // its context is done
 	sleepClosed                   // the service has been closed
+	sleepChanged                  // what it was for has changed
 )
 
 // endOf returns the result of a sleep with a context.
@@ -165,17 +167,29 @@ func endOf(ctx context.Context, e sleepEnd) error {
 	}
 }
 
-// sleep sleeps until st is due or done is closed, for the method named op. The
-// current time is now.
-func (s *Service) sleep(done <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
+// orEnd is the name of a method whose sleeps end, rather than panic, if the service
+// is closed when they begin.
+const orEnd = ""
+
+// sleep sleeps until st is due, or done or changed is closed, for the method named
+// op. The current time is now.
+func (s *Service) sleep(done, changed <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
 	if s.spin && !s.e.group.Manual() {
-		return s.sleepSpinning(done, st, now, op)
+		return s.sleepSpinning(done, changed, st, now, op)
 	}
-	return s.block(done, st, now, op)
+	return s.block(done, changed, st, now, op)
+}
+
+// refused is the end of a sleep that finds the service closed.
+func refused(op string) sleepEnd {
+	if op != orEnd {
+		closedPanic(op)
+	}
+	return sleepClosed
 }
 
 // block is sleep without spinning.
-func (s *Service) block(done <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
+func (s *Service) block(done, changed <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
 	// Not in a bubble, unless time is virtual: a channel made there must not get
 	// into the pool.
 	pooled := !s.e.group.Manual()
@@ -188,27 +202,31 @@ func (s *Service) block(done <-chan struct{}, st *shard.Timer, now int64, op str
 	st.Target = sl
 	sh, h, ok := s.e.group.Start(st, now)
 	if !ok {
-		closedPanic(op)
+		return refused(op)
 	}
-	canceled := false
-	if done == nil {
+	end := sleepOver
+	if done == nil && changed == nil {
 		<-sl.wake
 	} else {
 		select {
 		case <-sl.wake:
 		case <-done:
-			if canceled = sh.Stop(h); !canceled {
-				// It has been fired, or is just being fired, by its deadline or by
-				// Close.
-				<-sl.wake
-			}
+			end = sleepCanceled
+		case <-changed:
+			end = sleepChanged
+		}
+		if end != sleepOver && !sh.Stop(h) {
+			// It has been fired, or is just being fired, by its deadline or by
+			// Close.
+			<-sl.wake
+			end = sleepOver
 		}
 	}
 	if pooled {
 		sleepers.Put(sl)
 	}
-	if canceled {
-		return sleepCanceled
+	if end != sleepOver {
+		return end
 	}
 	if s.e.group.Closed() {
 		if now, _ := s.e.group.Now(); now < st.Deadline {
@@ -219,13 +237,13 @@ func (s *Service) block(done <-chan struct{}, st *shard.Timer, now int64, op str
 }
 
 // sleepBubbled is sleep for a duration, inside a synctest bubble.
-func (s *Service) sleepBubbled(done <-chan struct{}, d time.Duration, op string) sleepEnd {
+func (s *Service) sleepBubbled(done, changed <-chan struct{}, d time.Duration, op string) sleepEnd {
 	switch {
 	case d <= 0:
 		return sleepOver
 	case s.e.group.Closed():
-		closedPanic(op)
-	case done == nil:
+		return refused(op)
+	case done == nil && changed == nil:
 		time.Sleep(d)
 		return sleepOver
 	}
@@ -236,5 +254,7 @@ func (s *Service) sleepBubbled(done <-chan struct{}, d time.Duration, op string)
 		return sleepOver
 	case <-done:
 		return sleepCanceled
+	case <-changed:
+		return sleepChanged
 	}
 }

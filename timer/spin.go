@@ -33,15 +33,15 @@ func (s *Service) WithSpin() *Service {
 }
 
 // sleepSpinning is sleep for a service that spins.
-func (s *Service) sleepSpinning(done <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
+func (s *Service) sleepSpinning(done, changed <-chan struct{}, st *shard.Timer, now int64, op string) sleepEnd {
 	if s.e.group.Closed() {
-		closedPanic(op)
+		return refused(op)
 	}
 	sp := &s.e.spinner
 	end := st.Deadline
 	if short := end - sp.Margin(); short > now {
 		st.Deadline, st.Grid = short, shard.Exact
-		if e := s.block(done, st, now, op); e != sleepOver {
+		if e := s.block(done, changed, st, now, op); e != sleepOver {
 			return e
 		}
 		now, _ = s.e.group.Now()
@@ -50,8 +50,10 @@ func (s *Service) sleepSpinning(done <-chan struct{}, st *shard.Timer, now int64
 	began, e := now, sleepOver
 	for now < end && e == sleepOver {
 		select {
-		case <-done: // It may be nil.
+		case <-done: // It may be nil, as may changed.
 			e = sleepCanceled
+		case <-changed:
+			e = sleepChanged
 		default:
 			if s.e.group.Closed() {
 				e = sleepClosed

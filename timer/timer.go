@@ -150,15 +150,20 @@ func (t *Timer) Reset(d time.Duration) bool {
 	}
 	var st shard.Timer
 	at.svc.schedule(&st, d, now)
-	return t.reset(&st, now, "Reset")
+	pending, ok := t.reset(&st, now)
+	if !ok {
+		closedPanic("Reset")
+	}
+	return pending
 }
 
-// reset makes the timer due at the deadline and with the grid of st, for the
-// method named op. The current time is now.
-func (t *Timer) reset(st *shard.Timer, now int64, op string) bool {
+// reset makes the timer due at the deadline and with the grid of st. The current
+// time is now. It returns whether the timer had been pending, and false for ok if
+// the service is closed.
+func (t *Timer) reset(st *shard.Timer, now int64) (_, ok bool) {
 	at := t.at
 	if at.shard.Push(shard.Handle(atomic.LoadUint64(&t.handle)), st.Deadline, st.Grid) {
-		return true
+		return true, true
 	}
 	st.Kind, st.Func = at.kind, t.fire
 	sh := at.shard
@@ -171,8 +176,5 @@ func (t *Timer) reset(st *shard.Timer, now int64, op string) bool {
 		atomic.StoreUint64(&t.handle, uint64(h))
 	}
 	sh.EndReset(st)
-	if !ok {
-		closedPanic(op)
-	}
-	return pending || !received
+	return pending || !received, ok
 }
