@@ -77,7 +77,8 @@ func labelled(label string) string {
 	}
 	var found []string
 	for entry := range strings.SplitSeq(b.String(), "\n\n") {
-		if strings.Contains(entry, `"`+label+`"`) && strings.Contains(entry, "#\t") {
+		// One that has yet to begin has no frame, or stands at its first instruction.
+		if strings.Contains(entry, `"`+label+`"`) && strings.Contains(entry, "#\t") && !strings.Contains(entry, "+0x0\t") {
 			found = append(found, entry)
 		}
 	}
