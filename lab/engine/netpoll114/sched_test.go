@@ -122,7 +122,7 @@ func TestBlockedP(t *testing.T) {
 func TestNoWakeupLost(t *testing.T) {
 	for _, procs := range []int{1, 2, 4} {
 		e := open(t, procs)
-		for i := range suite.Scale(5000) {
+		for i := range suite.Scale(2000) {
 			done := make(chan struct{})
 			end := func(any, uintptr) { close(done) }
 			switch d := time.Duration(rand.IntN(60)) * time.Microsecond; i % 4 {
