@@ -9,6 +9,7 @@ require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/detent-go/detent v0.0.0
+	github.com/detent-go/detent/lab v0.0.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/spf13/cobra v1.10.2
 	go.uber.org/ratelimit v0.3.1
@@ -60,6 +61,8 @@ require (
 )
 
 replace github.com/detent-go/detent => ../
+
+replace github.com/detent-go/detent/lab => ../lab
 
 replace github.com/detent-go/detent/prom => ../prom
 

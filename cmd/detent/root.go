@@ -67,6 +67,7 @@ func newRoot() *cobra.Command {
 		newClock(),
 		newDoctor(),
 		newExplain(),
+		newLab(),
 		newServe(),
 		newSleep(),
 		newTrace(),

@@ -1,8 +1,28 @@
 package page
 
-// Bars is an option for horizontal bars of durations in nanoseconds, one group for
-// each label; on a logarithmic scale if the values span decades.
+import "math"
+
+// A Format is how a plot writes its values: the name of a function of page.js.
+type Format string
+
+// The formats: durations in nanoseconds, and numbers.
+const (
+	Durations Format = "fn:duration"
+	Numbers   Format = "fn:number"
+)
+
+// Bars is [BarsOf] durations.
 func Bars(labels []string, series []Series, log bool) Option {
+	return BarsOf(Durations, labels, series, log)
+}
+
+// BarsOf is an option for horizontal bars, one group for each label; on a logarithmic
+// scale if the values span decades.
+func BarsOf(format Format, labels []string, series []Series, log bool) Option {
+	label := "fn:label"
+	if format == Numbers {
+		label = "fn:numberLabel"
+	}
 	axis := "value"
 	if log {
 		axis = "log"
@@ -17,15 +37,15 @@ func Bars(labels []string, series []Series, log bool) Option {
 		}
 		bars = append(bars, Option{
 			"type": "bar", "name": s.Name, "data": values, "barMaxWidth": 18,
-			"label": Option{"show": true, "position": "right", "formatter": "fn:label"},
+			"label": Option{"show": true, "position": "right", "formatter": label},
 		})
 	}
 	o := Option{
 		"grid":    Option{"left": 8, "right": 70, "top": 34, "bottom": 8, "containLabel": true},
-		"xAxis":   Option{"type": axis, "axisLabel": Option{"formatter": "fn:duration"}},
+		"xAxis":   Option{"type": axis, "axisLabel": Option{"formatter": format}},
 		"yAxis":   Option{"type": "category", "data": labels, "inverse": true, "axisTick": Option{"show": false}},
 		"series":  bars,
-		"tooltip": Option{"trigger": "axis", "axisPointer": Option{"type": "shadow"}, "valueFormatter": "fn:duration"},
+		"tooltip": Option{"trigger": "axis", "axisPointer": Option{"type": "shadow"}, "valueFormatter": format},
 	}
 	if len(series) > 1 {
 		o["legend"] = Option{"top": 0}
@@ -59,7 +79,7 @@ func Distribution(curves []Curve, x string) Option {
 		"legend": Option{"top": 0, "type": "scroll"},
 		"xAxis": Option{"type": "log", "name": x, "nameLocation": "middle", "nameGap": 26,
 			"axisLabel": Option{"formatter": "fn:duration"}, "minorTick": Option{"show": true}},
-		"yAxis":   Option{"type": "log", "name": "% later than that", "max": 100, "min": 0.01},
+		"yAxis":   Option{"type": "log", "name": "% later than that", "nameTextStyle": Option{"align": "left"}, "max": 100, "min": 0.01},
 		"series":  lines,
 		"tooltip": Option{"trigger": "axis"},
 	}
@@ -88,4 +108,23 @@ func Matrix(columns, rows []string, cells []Cell, max float64) Option {
 		"series":  []any{Option{"type": "heatmap", "data": data, "label": Option{"show": few, "formatter": "fn:cell"}}},
 		"tooltip": Option{"formatter": "fn:cell"},
 	}
+}
+
+// LogMatrix is a [Matrix] of durations in nanoseconds, of 1 ns at least, whose
+// colours are on a logarithmic scale.
+func LogMatrix(columns, rows []string, cells []Cell) Option {
+	logs := make([]Cell, len(cells))
+	least, most := math.Inf(1), math.Inf(-1)
+	for i, c := range cells {
+		c.Value = math.Log10(max(c.Value, 1))
+		least, most = min(least, c.Value), max(most, c.Value)
+		logs[i] = c
+	}
+	if len(cells) == 0 {
+		least, most = 0, 1
+	}
+	o := Matrix(columns, rows, logs, most)
+	scale := o["visualMap"].(Option)
+	scale["min"], scale["formatter"] = least, "fn:decade"
+	return o
 }

@@ -11,6 +11,10 @@
       if (a < 1e9) return digits(v / 1e6) + ' ms';
       return digits(v / 1e9) + ' s';
     },
+    // One that is the power of ten of a value.
+    decade: v => functions.duration(10 ** v),
+    number: v => v === null || v === undefined || Number.isNaN(+v) ? '' : (+v).toLocaleString('en', { maximumSignificantDigits: 3, notation: Math.abs(v) >= 1e5 ? 'compact' : 'standard' }),
+    numberLabel: p => functions.number(p.value),
     label: p => functions.duration(Array.isArray(p.value) ? p.value[1] : p.value),
     // A cell of a matrix: [column, row, value, what it says].
     cell: p => p.value[3],
