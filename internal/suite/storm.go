@@ -14,9 +14,11 @@ import (
 	"time"
 )
 
-// stormGoroutines is how many goroutines more a storm may make in an engine
-// that bounds them.
-const stormGoroutines = 64
+// stormGoroutines is how many goroutines more a storm of a million timers may make
+// in an engine that bounds them. On an idle machine it is a few; but an engine that
+// starts more of them where callbacks block takes some for blocked that a busy
+// machine does not let run.
+const stormGoroutines = 4096
 
 // Very many timers that are due at the same time: none is lost, none is early,
 // none fires twice, and the engine does not make a goroutine of each.
