@@ -56,7 +56,8 @@
 //	                        _bytes, _allocs, _per_s, _ratio; a plain count has
 //	                        none (early, goroutines_more, waits, wakeups)
 //	lower_is_better         the good direction
-//	against                 "time"; or "nanosleep", "arithmetic", "zero"
+//	against                 "time"; or "nanosleep", "cyclictest",
+//	                        "arithmetic", "zero"
 //	median                  two figures, named <side>_<metric>: time_op_ns and
 //	                        detent_op_ns
 //	rounds                  all figures, under the same names, in order

@@ -13,6 +13,7 @@ const (
 	Time       = "time"
 	Detent     = "detent"
 	Nanosleep  = "nanosleep"
+	Cyclictest = "cyclictest"
 	Arithmetic = "arithmetic"
 	Zero       = "zero" // what ought to be none
 )
@@ -43,6 +44,9 @@ type engine[T handle] interface {
 	// Wakeups counts the times that the engine woke up by its own account;
 	// false where the engine keeps no such count.
 	Wakeups() (uint64, bool)
+	// Lane is the engine on a thread of its own until end is called; the same
+	// engine where there is no such thing.
+	Lane(k laneKind) (lane engine[T], end func() error, err error)
 }
 
 // timeEngine is package time, which knows exact timers only and does not
@@ -53,6 +57,10 @@ func (timeEngine) AfterFunc(d time.Duration, f func()) timeHandle { return time.
 func (timeEngine) Sleep(d time.Duration)                          { time.Sleep(d) }
 func (e timeEngine) Exact() engine[timeHandle]                    { return e }
 func (timeEngine) Wakeups() (uint64, bool)                        { return 0, false }
+func (e timeEngine) Lane(k laneKind) (engine[timeHandle], func() error, error) {
+	_, err := k.options()
+	return e, func() error { return nil }, err
+}
 
 // detentEngine is what a user of package timer's functions gets: the default
 // service with automatic slack.
@@ -65,13 +73,28 @@ func (detentEngine) Exact() engine[detentHandle] {
 	return detentExact{timer.Default().WithSlack(0)}
 }
 
+func (detentEngine) Lane(k laneKind) (engine[detentHandle], func() error, error) {
+	o, err := k.options()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := timer.NewLane(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return detentExact{s}, s.Close, nil
+}
+
 // detentExact is the view of the default service without slack.
 type detentExact struct{ s *timer.Service }
 
 func (e detentExact) AfterFunc(d time.Duration, f func()) detentHandle { return e.s.AfterFunc(d, f) }
 func (e detentExact) Sleep(d time.Duration)                            { e.s.Sleep(d) }
 func (e detentExact) Exact() engine[detentHandle]                      { return e }
-func (e detentExact) Wakeups() (uint64, bool)                          { return e.s.Stats().Wakeups, true }
+func (e detentExact) Lane(k laneKind) (engine[detentHandle], func() error, error) {
+	return detentEngine{}.Lane(k)
+}
+func (e detentExact) Wakeups() (uint64, bool) { return e.s.Stats().Wakeups, true }
 
 var epoch = time.Now()
 

@@ -26,7 +26,8 @@ type Plan struct {
 	PaceWindow time.Duration
 	Pace       Burst // PaceRate timers a second with automatic slack
 	LoadWindow time.Duration
-	LoadPairs  int // of goroutines that play ping-pong
+	LoadPairs  int           // of goroutines that play ping-pong
+	LaneLead   time.Duration // from the beginning of a load to what is measured on a lane
 }
 
 // A Burst is N timers whose deadlines lie evenly over Window.
@@ -69,6 +70,7 @@ func Short() Plan {
 		Pace:       Burst{N: PaceRate / 5, Window: 200 * time.Millisecond, Lead: 800 * time.Millisecond, Gap: 50 * time.Millisecond},
 		LoadWindow: 100 * time.Millisecond,
 		LoadPairs:  64,
+		LaneLead:   300 * time.Millisecond,
 	}
 }
 
@@ -88,6 +90,7 @@ func Long() Plan {
 	p.PaceWindow = 2 * time.Second
 	p.Pace = Burst{N: PaceRate * 2, Window: 2 * time.Second, Lead: 1500 * time.Millisecond, Gap: 100 * time.Millisecond}
 	p.LoadWindow = 2 * time.Second
+	p.LaneLead = 2 * time.Second
 	return p
 }
 

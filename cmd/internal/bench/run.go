@@ -34,6 +34,7 @@ func Scenarios() []Scenario {
 		{"sleep", "Sleep(50us) on an idle machine", playSleep},
 		{"pace", "20,000 timers a second", playPace},
 		{"load", "Sleep(100us) while the Go scheduler is busy", playLoad},
+		{"lane", "a timer of 1 ms on a lane, once a load has lasted a while", playLane},
 		{"scaling", "start and stop on more than one P", playScaling},
 	}
 }

@@ -37,6 +37,7 @@ func tiny() Plan {
 		Pace:        burst,
 		LoadWindow:  time.Millisecond,
 		LoadPairs:   2,
+		LaneLead:    time.Millisecond,
 	}
 }
 
@@ -245,7 +246,8 @@ func TestServeErrors(t *testing.T) {
 	}
 	for _, req := range []string{
 		`{"op":"dance"}`, `{"op":"startstop","mode":"x"}`, `{"op":"sleep"}`, `{"op":"sleep","n":1,"mode":"x"}`,
-		`{"op":"load","mode":"x"}`, `{"op":"parallel","mode":"x"}`, `{"op":"reset"}`, `{"op":"memory"}`,
+		`{"op":"load","mode":"x"}`, `{"op":"load","lane":"x"}`,
+		`{"op":"lane"}`, `{"op":"lane","d_ns":1,"lane":"x"}`, `{"op":"lane","d_ns":1,"lane":"plain","mode":"x"}`, `{"op":"parallel","mode":"x"}`, `{"op":"reset"}`, `{"op":"memory"}`,
 		`{"op":"arm"}`, `{"op":"wait"}`, `{"op":"collect"}`,
 	} {
 		out, err := serve(Time, req)

@@ -13,6 +13,7 @@ import (
 type request struct {
 	Op     string        `json:"op"`
 	Mode   string        `json:"mode,omitempty"`
+	Lane   string        `json:"lane,omitempty"`
 	N      int           `json:"n,omitempty"`
 	K      int           `json:"k,omitempty"`
 	D      time.Duration `json:"d_ns,omitempty"`
@@ -103,6 +104,8 @@ func (h *host[T]) do(req request) (values, error) {
 		return h.pace(req)
 	case opLoad:
 		return h.load(req)
+	case opLane:
+		return h.lane(req)
 	case opParallel:
 		return h.parallel(req)
 	}
