@@ -160,7 +160,7 @@ func (c *traced) Collect(ch chan<- prometheus.Metric) {
 		if m == nil {
 			panic("fleet: another number of labels than one: " + d.String())
 		}
-		rates := map[string]float64{}
+		var rates map[string]float64
 		switch name, label := m[1], m[2]; {
 		case strings.HasSuffix(name, "clock_calls_total"):
 			rates = map[string]float64{"clock-not-on-vdso": 1000, "direct-call": c.bypass}

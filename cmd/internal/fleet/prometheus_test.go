@@ -22,8 +22,8 @@ import (
 type server struct{ url string }
 
 // startPrometheus starts one that scrapes targets, addresses by host's name, every
-// other second, and that has the rules of deploy/.
-func startPrometheus(t *testing.T, targets map[string]string) *server {
+// other second, and that has the rules of deploy/; with more flags if there are any.
+func startPrometheus(t *testing.T, targets map[string]string, flags ...string) *server {
 	t.Helper()
 	exe, dir := program(t, "prometheus"), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "rules.yml"), impatient(t), 0o644); err != nil {
@@ -52,7 +52,10 @@ func startPrometheus(t *testing.T, targets map[string]string) *server {
 		var mu sync.Mutex
 		var log strings.Builder
 		ended := make(chan struct{})
-		cmd := exec.Command(exe, "--config.file="+path, "--storage.tsdb.path="+filepath.Join(dir, "data"+strconv.Itoa(try)), "--web.listen-address="+address)
+		args := append([]string{
+			"--config.file=" + path, "--storage.tsdb.path=" + filepath.Join(dir, "data"+strconv.Itoa(try)), "--web.listen-address=" + address,
+		}, flags...)
+		cmd := exec.Command(exe, args...)
 		start(t, cmd, func(line string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -128,6 +131,7 @@ type sample struct {
 	Value  [2]any
 }
 
+// float is 0 for a native histogram, which is no number.
 func (s sample) float() float64 {
 	text, _ := s.Value[1].(string)
 	v, _ := strconv.ParseFloat(text, 64)
