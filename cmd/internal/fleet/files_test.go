@@ -352,8 +352,7 @@ func missing(path string, want, got any) (lost []string) {
 			lost = append(lost, missing(fmt.Sprintf("%s[%d]", path, i), v, x)...)
 		}
 	default:
-		// false is what a field that is left out means.
-		if !reflect.DeepEqual(want, got) && want != false {
+		if !reflect.DeepEqual(want, got) {
 			lost = append(lost, fmt.Sprintf("%s: %v (%v)", path, want, got))
 		}
 	}
