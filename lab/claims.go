@@ -62,28 +62,38 @@ func notTestable(why string) func(*Report) (Verdict, string) {
 	return func(*Report) (Verdict, string) { return NotTestable, why }
 }
 
-// ns formats nanoseconds.
-func ns(v float64) string {
-	if v < 100 {
-		return fmt.Sprintf("%.1f ns", v)
+// A key names one figure of a report.
+type key struct{ experiment, what, who, in string }
+
+// needAll returns the figures of all keys, or what is missing: half of what a claim is
+// about decides nothing.
+func needAll(r *Report, keys ...key) (values []float64, why string, ok bool) {
+	for _, k := range keys {
+		v, why, ok := need(r, k.experiment, k.what, k.who, k.in)
+		if !ok {
+			return nil, why, false
+		}
+		values = append(values, v)
 	}
-	return time.Duration(v).Round(100 * time.Nanosecond).String()
+	return values, "", true
 }
 
-// lessThan decides by two figures, in nanoseconds: the first is less than so many
-// times the second.
-func lessThan(experiment, what, in, less, more string, times float64) func(*Report) (Verdict, string) {
-	return func(r *Report) (Verdict, string) {
-		a, why, ok := need(r, experiment, what, less, in)
-		if !ok {
-			return NotRun, why
-		}
-		b, why, ok := need(r, experiment, what, more, in)
-		if !ok {
-			return NotRun, why
-		}
-		return verdict(a < times*b), fmt.Sprintf("%s, %s: %s %s, %s %s", what, in, less, ns(a), more, ns(b))
+// undecided is why figures that are too near to each other decide nothing.
+const undecided = "not decided within the noise of this run: "
+
+// ns formats nanoseconds.
+func ns(v float64) string {
+	switch {
+	case v < 100:
+		return fmt.Sprintf("%.1f ns", v)
+	case v < 1000:
+		return fmt.Sprintf("%.0f ns", v)
+	case v < 1e6:
+		return fmt.Sprintf("%.1f µs", v/1e3)
+	case v < 1e9:
+		return fmt.Sprintf("%.2f ms", v/1e6)
 	}
+	return time.Duration(v).Round(time.Millisecond).String()
 }
 
 // steps decides whether a clock was seen to step back by any method.
@@ -108,18 +118,47 @@ func stepsBack(r *Report, clock string) (back, readings float64, ok bool) {
 	return back, readings, ok
 }
 
-// relation returns the offset bound of CPUs so related, if there are any.
-func relation(r *Report, names ...string) (bound float64, who string, ok bool) {
+// A relation is how far apart the counters of CPUs so related may be.
+type relation struct {
+	name  string
+	bound float64 // in nanoseconds: no pair's offset is greater
+	apart float64 // pairs whose bounds exclude zero
+}
+
+// related returns the first of the relations that this machine has CPUs of.
+func related(r *Report, names ...string) (g relation, ok bool) {
 	x := r.result("offsets")
 	if x == nil {
-		return 0, "", false
+		return g, false
 	}
-	for _, f := range x.Figures {
-		for _, name := range names {
+	for _, name := range names {
+		for _, f := range x.Figures {
 			if f.What == "offset bound" && f.Who == name && f.Here != nil {
-				return *f.Here, f.Who, true
+				apart, _ := x.here("pairs certainly apart", name, f.Case)
+				return relation{name, *f.Here, apart}, true
 			}
 		}
 	}
-	return 0, "", false
+	return g, false
+}
+
+// apart decides whether CPUs so related are as far apart as an article says, in
+// nanoseconds. A bound is what an offset may be at the most, and grows with the way
+// between the CPUs: it refutes, and does not confirm.
+func apart(r *Report, says float64, needs string, names ...string) (Verdict, string) {
+	if r.result("offsets") == nil {
+		return NotRun, `needs the experiment "offsets"`
+	}
+	g, ok := related(r, names...)
+	if !ok {
+		return NotTestable, "needs " + needs
+	}
+	because := fmt.Sprintf("%s: offsets of at most %s, %.0f pairs certainly apart", g.name, ns(g.bound), g.apart)
+	switch {
+	case g.apart > 0:
+		return Confirmed, because
+	case g.bound < says:
+		return Refuted, because
+	}
+	return NotTestable, because + ": no smaller offset can be told from none here"
 }

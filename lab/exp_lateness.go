@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"github.com/detent-go/detent/lab/engine"
+	"github.com/detent-go/detent/lab/engine/detent"
 	"github.com/detent-go/detent/lab/engines"
 )
 
 // lateBy returns a function that starts a timer of e and has f told by how much too
-// late it fired: 0 if it was not late, also if it was early.
+// late it fired; less than 0 if it was early.
 func lateBy(e engine.Engine) func(d time.Duration, f func(time.Duration)) {
 	return func(d time.Duration, f func(time.Duration)) {
 		deadline := time.Now().Add(d)
-		e.AfterFunc(d, func() { f(max(time.Since(deadline), 0)) })
+		e.AfterFunc(d, func() { f(time.Since(deadline)) })
 	}
 }
 
@@ -68,52 +69,85 @@ func pingPong() (stop func()) {
 var latenessByLoad = Experiment{
 	Name:  "lateness",
 	Title: "Lateness by engine and load of the Go scheduler",
-	About: "By how much timers of 1 ms fire too late, one after another, while the Go scheduler is idle or busy in three ways.",
+	About: "By how much timers of 1 ms fire too late, one after another, while the Go scheduler is idle or busy in three ways. The lane is a thread of its own that calls the functions.",
 	Takes: func(p Plan) time.Duration {
-		return time.Duration(len(engines.All())*len(loads)*p.Rounds) * max(2*p.Window, 60*time.Millisecond)
+		return time.Duration((len(engines.All())+1)*len(loads)*p.Rounds) * (max(2*p.Window, 60*time.Millisecond) + 20*time.Millisecond)
 	},
 	run: func(ctx context.Context, p Plan, r *Result) error {
-		open, closeAll := openEngines(r, 0, 0)
-		defer closeAll()
+		infos := append(engines.All(), detent.LaneInfo())
+		lost := map[string]bool{}
 		plot := Plot{ID: "lateness", Title: "p50 of lateness", Kind: Heat, Unit: Nanoseconds}
 		cells := map[string][]float64{}
 		for _, l := range loads {
 			plot.Columns = append(plot.Columns, l.name)
 			late := map[string][]time.Duration{}
 			for range p.Rounds {
-				for _, o := range open {
+				for _, info := range infos {
 					if err := alive(ctx); err != nil {
 						return err
 					}
-					late[o.info.Name] = append(late[o.info.Name], underLoad(o.Engine, l, max(2*p.Window, 60*time.Millisecond))...)
+					if lost[info.Name] {
+						continue
+					}
+					s, err := underLoad(ctx, info, l, max(2*p.Window, 60*time.Millisecond))
+					if err != nil {
+						lost[info.Name] = true
+						r.skipOnce(info.Name+", "+l.name+", and what follows", err)
+						continue
+					}
+					late[info.Name] = append(late[info.Name], s...)
 				}
 			}
-			for _, o := range open {
-				s := late[o.info.Name]
+			for _, info := range infos {
+				s := late[info.Name]
+				if len(s) == 0 {
+					cells[info.Name] = append(cells[info.Name], -1)
+					continue
+				}
 				slices.Sort(s)
-				r.add(Figure{What: "lateness p50", Who: o.info.Name, Case: l.name, Unit: Nanoseconds, Here: is(quantile(s, 0.5))})
-				r.add(Figure{What: "lateness p99", Who: o.info.Name, Case: l.name, Unit: Nanoseconds, Here: is(quantile(s, 0.99))})
-				cells[o.info.Name] = append(cells[o.info.Name], quantile(s, 0.5))
+				early, _ := slices.BinarySearch(s, 0)
+				add := func(what string, unit Unit, v float64) {
+					r.add(Figure{What: what, Who: info.Name, Case: l.name, Unit: unit, Here: is(v)})
+				}
+				add("lateness p50", Nanoseconds, max(quantile(s, 0.5), 0))
+				add("lateness p90", Nanoseconds, max(quantile(s, 0.9), 0))
+				add("lateness, most", Nanoseconds, max(quantile(s, 1), 0))
+				add("fired early", Percent, 100*float64(early)/float64(len(s)))
+				add("timers", Count, float64(len(s)))
+				cells[info.Name] = append(cells[info.Name], max(quantile(s, 0.5), 0))
 			}
 		}
-		for _, o := range open {
-			plot.Labels = append(plot.Labels, o.info.Name)
-			plot.Series = append(plot.Series, Series{Name: o.info.Name, Values: cells[o.info.Name]})
+		for _, info := range infos {
+			if slices.Max(cells[info.Name]) < 0 {
+				continue
+			}
+			plot.Labels = append(plot.Labels, info.Name)
+			plot.Series = append(plot.Series, Series{Name: info.Name, Values: cells[info.Name]})
 		}
 		r.Plots = append(r.Plots, plot)
 		return nil
 	},
 }
 
-// underLoad starts timers one after another until the window is over, one at least.
-func underLoad(e engine.Engine, l load, window time.Duration) (list []time.Duration) {
+// underLoad starts timers of an engine one after another until the window is over, one
+// at least. No other engine is there meanwhile, lest its ticks wake the scheduler.
+func underLoad(ctx context.Context, info engine.Info, l load, window time.Duration) (list []time.Duration, err error) {
+	e, err := started(ctx, info, 0)
+	if err != nil {
+		return nil, err
+	}
 	stop := l.start()
-	defer stop()
 	start := lateBy(e)
 	for begin := time.Now(); len(list) == 0 || time.Since(begin) < window; {
 		done := make(chan time.Duration, 1)
 		start(time.Millisecond, func(late time.Duration) { done <- late })
-		list = append(list, <-done)
+		late, err := within(ctx, func() time.Duration { return <-done })
+		if err != nil {
+			stop()
+			return list, err
+		}
+		list = append(list, late)
 	}
-	return list
+	stop()
+	return list, e.Close()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"time"
 )
@@ -13,19 +12,21 @@ var preemption = Experiment{
 	Name:  "preemption",
 	Title: "How long a goroutine waits for a busy P, and the kernel's tick",
 	About: "Measured: how late a goroutine runs that is ready while every P spins. The model: what the kernel's tick adds, for HZ 100, 250, 1000 and without a tick, under the assumptions that the runtime's monitor asks a goroutine to yield after 10 ms, by a signal that is handled at once where the CPU is free, and at the end of a kernel time slice where another thread is running there.",
-	Takes: func(p Plan) time.Duration { return time.Duration(p.Rounds) * max(2*p.Window, 100*time.Millisecond) },
+	Takes: func(p Plan) time.Duration { return preemptionTime(p) },
 	run: func(ctx context.Context, p Plan, r *Result) error {
 		stop := spinners(1)
 		var waits []time.Duration
-		for begin := time.Now(); len(waits) == 0 || time.Since(begin) < time.Duration(p.Rounds)*max(2*p.Window, 100*time.Millisecond); {
+		for begin := time.Now(); len(waits) == 0 || time.Since(begin) < preemptionTime(p); {
 			if err := alive(ctx); err != nil {
 				stop()
 				return err
 			}
-			// To yield is to be ready, behind all others.
+			// One that has slept is ready when its timer is due, and the timer of a busy P
+			// is looked at when that P schedules.
+			d := time.Millisecond + rand.N(10*time.Millisecond)
 			from := time.Now()
-			runtime.Gosched()
-			waits = append(waits, time.Since(from))
+			time.Sleep(d)
+			waits = append(waits, max(time.Since(from)-d, 0))
 		}
 		stop()
 		slices.Sort(waits)
@@ -51,6 +52,10 @@ var preemption = Experiment{
 		r.Plots = append(r.Plots, plot)
 		return nil
 	},
+}
+
+func preemptionTime(p Plan) time.Duration {
+	return time.Duration(p.Rounds) * max(20*p.Window, 20*time.Millisecond)
 }
 
 // A tickModel is a kernel with a tick of a length; 0 for none while a thread runs

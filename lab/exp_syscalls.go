@@ -17,8 +17,10 @@ var systemCalls = Experiment{
 	Name:  "syscalls",
 	Title: "What an engine asks of the kernel",
 	About: "System calls and context switches of this process while each group of timers that is started is due before the one before, so that the engine has to be woken to sleep anew; and then while they fire. System calls by the kernel's tracepoints, switches by getrusage, the rest as the engine counts itself.",
-	Takes: func(p Plan) time.Duration { return time.Duration(len(engines.All())) * (groupTime(p) + time.Second) },
-	run:   runSyscalls,
+	Takes: func(p Plan) time.Duration {
+		return time.Duration(len(engines.All())) * (2*groupTime(p) + 150*time.Millisecond)
+	},
+	run: runSyscalls,
 }
 
 // The article's program starts groups of timers that are due in long times, each
@@ -40,23 +42,28 @@ func groupTime(p Plan) time.Duration { return time.Duration(groups(p)) * groupEv
 // workload starts the groups and waits until all timers have fired.
 func workload(ctx context.Context, e engine.Engine, p Plan) error {
 	n := groups(p)
-	// The first group is due when the last has been started, and a little later.
+	// All groups are due after the last has been started.
 	fired := make(chan struct{}, n*groupSize)
-	last := groupTime(p) + 50*time.Millisecond
+	// Each is due two intervals sooner after its start than the one before: also where
+	// a sleep takes a millisecond longer than was asked for, it is due earlier.
+	last := 2*groupTime(p) + 50*time.Millisecond
 	for g := range n {
 		if err := alive(ctx); err != nil {
 			return err
 		}
 		d := last - time.Duration(g)*groupEvery*2
 		for range groupSize {
-			e.AfterFunc(max(d, time.Millisecond), func() { fired <- struct{}{} })
+			e.AfterFunc(d, func() { fired <- struct{}{} })
 		}
 		time.Sleep(groupEvery)
 	}
-	for range n * groupSize {
-		<-fired
-	}
-	return nil
+	_, err := within(ctx, func() struct{} {
+		for range n * groupSize {
+			<-fired
+		}
+		return struct{}{}
+	})
+	return err
 }
 
 func runSyscalls(ctx context.Context, p Plan, r *Result) error {
@@ -64,12 +71,11 @@ func runSyscalls(ctx context.Context, p Plan, r *Result) error {
 	plot := Plot{ID: "syscalls", Title: "System calls by engine", Kind: Bars, Unit: Count}
 	series := map[string]*Series{}
 	for _, info := range engines.All() {
-		e, err := info.New(0)
+		e, err := started(ctx, info, 0)
 		if err != nil {
 			r.skipOnce(info.Name, err)
 			continue
 		}
-		<-e.After(time.Millisecond) // Starts what the first timer starts.
 		calls, err := countCalls(watched)
 		if err != nil {
 			r.skipOnce("system calls", err)
@@ -80,10 +86,14 @@ func runSyscalls(ctx context.Context, p Plan, r *Result) error {
 		after, _ := e.Counters()
 		voluntary, forced, serr := used.since()
 		counts := calls.stop()
-		cerr := e.Close()
-		if werr != nil {
-			return werr
+		if err := alive(ctx); err != nil {
+			return err
 		}
+		if werr != nil {
+			r.skipOnce(info.Name, werr)
+			continue
+		}
+		cerr := e.Close()
 		if cerr != nil {
 			r.skip("closing "+info.Name, cerr)
 		}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -19,10 +20,11 @@ type benchmark struct {
 	name string
 	op   func(e engine.Engine)
 	slow bool // thousands of times as slow with an engine of coarse ticks
+	tiny bool // with durations of 0 and 1 ns
 }
 
 var benchmarks = []benchmark{
-	{name: "AfterFunc", slow: true, op: func(e engine.Engine) {
+	{name: "AfterFunc", slow: true, tiny: true, op: func(e engine.Engine) {
 		n, done := operations, make(chan struct{})
 		var f func()
 		f = func() {
@@ -35,7 +37,7 @@ var benchmarks = []benchmark{
 		e.AfterFunc(0, f)
 		<-done
 	}},
-	{name: "After", slow: true, op: func(e engine.Engine) {
+	{name: "After", slow: true, tiny: true, op: func(e engine.Engine) {
 		for range operations {
 			<-e.After(1)
 		}
@@ -45,7 +47,7 @@ var benchmarks = []benchmark{
 			e.NewTimer(time.Second).Stop()
 		}
 	}},
-	{name: "SimultaneousAfterFunc", op: func(e engine.Engine) {
+	{name: "SimultaneousAfterFunc", tiny: true, op: func(e engine.Engine) {
 		var wg sync.WaitGroup
 		wg.Add(operations)
 		for range operations {
@@ -69,14 +71,14 @@ var benchmarks = []benchmark{
 		}
 		t.Stop()
 	}},
-	{name: "Sleep", op: func(e engine.Engine) {
+	{name: "Sleep", tiny: true, op: func(e engine.Engine) {
 		var wg sync.WaitGroup
 		for range operations {
 			wg.Go(func() { e.Sleep(1) })
 		}
 		wg.Wait()
 	}},
-	{name: "Ticker", slow: true, op: func(e engine.Engine) {
+	{name: "Ticker", slow: true, tiny: true, op: func(e engine.Engine) {
 		t := e.NewTicker(time.Microsecond)
 		for range 10 {
 			<-t.C()
@@ -92,17 +94,14 @@ var timeBenchmarks = Experiment{
 	Title: "Package time's benchmarks, over every engine",
 	About: "Nanoseconds for each operation of the benchmarks in package time's sleep_test.go, a thousand timers each, with hour-long timers pending on each P. Medians of rounds in turn. The articles' Go 1.13 is the engine buckets64, Go 1.14 is netpoll114.",
 	Takes: func(p Plan) time.Duration {
-		return time.Duration(len(p.Procs)*len(engines.All())*len(benchmarks)*p.Rounds) * 2 * p.Window
+		return time.Duration(len(p.Procs)*len(engines.All())*len(benchmarks)*p.Rounds) * (2*p.Window + 20*time.Millisecond)
 	},
 	run: runTime,
 }
 
 func runTime(ctx context.Context, p Plan, r *Result) error {
 	for _, procs := range p.Procs {
-		restore := withProcs(procs)
-		err := benchmarksAt(ctx, p, r, procs)
-		restore()
-		if err != nil {
+		if err := benchmarksAt(ctx, p, r, procs); err != nil {
 			return err
 		}
 	}
@@ -114,6 +113,7 @@ func runTime(ctx context.Context, p Plan, r *Result) error {
 
 // benchmarksAt measures at the present GOMAXPROCS.
 func benchmarksAt(ctx context.Context, p Plan, r *Result, procs int) error {
+	defer withProcs(procs)()
 	in := fmt.Sprintf("GOMAXPROCS %d", procs)
 	open, closeAll := openEngines(r, procs, p.Garbage*procs)
 	defer closeAll()
@@ -124,13 +124,16 @@ func benchmarksAt(ctx context.Context, p Plan, r *Result, procs int) error {
 				if err := alive(ctx); err != nil {
 					return err
 				}
-				if b.slow && e.info.Grain >= time.Millisecond {
+				if e.lost || b.unfit(e.info) != "" {
 					continue
 				}
-				if !e.info.Can(engine.Resets) && b.name == "Reset" {
+				v, err := within(ctx, func() float64 { return perOp(p.Window, func() { b.op(e.Engine) }) })
+				if err != nil {
+					e.lost = true
+					r.skipOnce(fmt.Sprintf("%s of %s, %s, and what follows", b.name, e.info.Name, in), err)
 					continue
 				}
-				took[e.info.Name] = append(took[e.info.Name], perOp(p.Window, func() { b.op(e.Engine) }))
+				took[e.info.Name] = append(took[e.info.Name], v)
 			}
 		}
 		for _, e := range open {
@@ -138,13 +141,26 @@ func benchmarksAt(ctx context.Context, p Plan, r *Result, procs int) error {
 			f.Published, f.By = publishedTime("time", b.name, e.info.Name, procs)
 			if len(took[e.info.Name]) > 0 {
 				f.Here = is(median(took[e.info.Name]))
-			} else {
-				r.Skipped = append(r.Skipped, fmt.Sprintf("%s of %s: the engine fires on a grid of %v, or cannot reset", b.name, e.info.Name, e.info.Grain))
+			} else if why := b.unfit(e.info); why != "" {
+				r.skipOnce(b.name+" of "+e.info.Name, errors.New(why))
 			}
 			r.add(f)
 		}
 	}
 	return nil
+}
+
+// unfit says why a benchmark is not for an engine, "" if it is.
+func (b *benchmark) unfit(info engine.Info) string {
+	switch {
+	case b.slow && info.Grain >= time.Millisecond:
+		return fmt.Sprintf("the engine fires on a grid of %v: the figure would be that", info.Grain)
+	case b.name == "Reset" && !info.Can(engine.Resets):
+		return info.Lacks[engine.Resets]
+	case b.tiny && !info.Can(engine.AnyDuration):
+		return info.Lacks[engine.AnyDuration]
+	}
+	return ""
 }
 
 // publishedTime returns what the articles printed for an engine: Go 1.13's figures
@@ -170,18 +186,19 @@ type opened struct {
 	engine.Engine
 	info    engine.Info
 	garbage []engine.Timer
+	lost    bool // something of it still runs, for a timer never fired: not to be touched
 }
 
 // openEngines starts every engine for so many Ps, with garbage timers pending, and
 // notes those that do not run here.
-func openEngines(r *Result, procs, garbage int) (list []opened, closeAll func()) {
+func openEngines(r *Result, procs, garbage int) (list []*opened, closeAll func()) {
 	for _, info := range engines.All() {
 		e, err := info.New(procs)
 		if err != nil {
 			r.skipOnce(info.Name, err)
 			continue
 		}
-		o := opened{Engine: e, info: info}
+		o := &opened{Engine: e, info: info}
 		for i := range garbage {
 			o.garbage = append(o.garbage, e.AfterFunc(time.Hour+time.Duration(i)*time.Microsecond, nop))
 		}
@@ -189,6 +206,9 @@ func openEngines(r *Result, procs, garbage int) (list []opened, closeAll func())
 	}
 	return list, func() {
 		for _, o := range list {
+			if o.lost {
+				continue
+			}
 			for _, t := range o.garbage {
 				t.Stop()
 			}

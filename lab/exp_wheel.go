@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/detent-go/detent/lab/engine"
 	"github.com/detent-go/detent/lab/engines"
 )
 
@@ -23,13 +24,15 @@ var wheelAgainstStandard = Experiment{
 	run: runWheel,
 }
 
+func pendingCase(n int) string { return fmt.Sprintf("%d pending", n) }
+
 // startStops is how many timers are started and stopped in a measurement of what
 // they allocate.
 const startStops = 10_000
 
 func runWheel(ctx context.Context, p Plan, r *Result) error {
 	for _, n := range p.Pending {
-		in := fmt.Sprintf("%d pending", n)
+		in := pendingCase(n)
 		for _, info := range engines.All() {
 			if err := alive(ctx); err != nil {
 				return err
@@ -39,12 +42,26 @@ func runWheel(ctx context.Context, p Plan, r *Result) error {
 				r.skipOnce(info.Name, err)
 				continue
 			}
+			// What Close does not end would be there in all that follows.
+			var pending []engine.Timer
+			if !info.Can(engine.Closes) {
+				pending = make([]engine.Timer, 0, n)
+			}
 			for i := range n {
-				// Due in 1 to 2 hours, in no order.
-				e.AfterFunc(time.Hour+time.Duration(uint32(i)*2654435761)*time.Microsecond/2, nop)
+				if i%100_000 == 0 && ctx.Err() != nil {
+					break
+				}
+				// Due in 60 to 96 minutes, in no order.
+				t := e.AfterFunc(time.Hour+time.Duration(uint32(i)*2654435761)*time.Microsecond/2, nop)
+				if pending != nil {
+					pending = append(pending, t)
+				}
 			}
 			runtime.GC()
 			op := func() { e.AfterFunc(time.Minute, nop).Stop() }
+			if err := alive(ctx); err != nil {
+				return err
+			}
 			var took []float64
 			for range p.Rounds {
 				took = append(took, perCall(p.Window, op))
@@ -54,6 +71,9 @@ func runWheel(ctx context.Context, p Plan, r *Result) error {
 					op()
 				}
 			})
+			for _, t := range pending {
+				t.Stop()
+			}
 			if err := e.Close(); err != nil {
 				r.skip("closing "+info.Name, err)
 			}

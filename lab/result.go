@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"math"
 	"time"
 )
 
@@ -93,7 +94,13 @@ type Series struct {
 }
 
 // add appends a figure.
-func (r *Result) add(f Figure) { r.Figures = append(r.Figures, f) }
+func (r *Result) add(f Figure) {
+	// What is no number has no place in JSON.
+	if f.Here != nil && (math.IsNaN(*f.Here) || math.IsInf(*f.Here, 0)) {
+		f.Here = nil
+	}
+	r.Figures = append(r.Figures, f)
+}
 
 // skip notes what could not be measured.
 func (r *Result) skip(what string, err error) {

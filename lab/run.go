@@ -116,7 +116,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 		began := time.Now()
 		r := &Result{Name: e.Name, Title: e.Title, About: e.About, Figures: []Figure{}, Plots: []Plot{}, Skipped: []string{}}
-		if err := e.run(ctx, o.Plan, r); err != nil && ctx.Err() == nil {
+		switch err := e.run(ctx, o.Plan, r); {
+		case ctx.Err() != nil:
+			r.skip("the rest", context.Cause(ctx))
+		case err != nil:
 			r.Failed = err.Error()
 		}
 		r.Took = time.Since(began)
@@ -126,7 +129,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		report.Stopped = context.Cause(ctx).Error()
 	}
 	if o.Progress != nil {
-		o.Progress(Progress{Done: len(list), Total: len(list)})
+		o.Progress(Progress{Done: len(report.Results), Total: len(list)})
 	}
 	report.Claims = judge(report)
 	report.Took = time.Since(begin)

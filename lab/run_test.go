@@ -136,3 +136,67 @@ func TestModel(t *testing.T) {
 		t.Error("a tick of 10 ms makes shorter waits than one of 1 ms")
 	}
 }
+
+// TestWithin: what never ends is left alone once the run is stopped, and what ends in
+// time is waited for.
+func TestWithin(t *testing.T) {
+	if v, err := within(context.Background(), func() int { return 3 }); v != 3 || err != nil {
+		t.Errorf("%d, %v", v, err)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("enough"))
+	never := make(chan int)
+	defer close(never)
+	if _, err := within(ctx, func() int { return <-never }); err == nil || err.Error() != "enough" {
+		t.Errorf("error %v", err)
+	}
+	if v, err := within(ctx, func() int { time.Sleep(time.Millisecond); return 3 }); v != 3 || err != nil {
+		t.Errorf("what ends within the grace: %d, %v", v, err)
+	}
+}
+
+// TestVerdicts: the figures that decide are those of the claim, noise decides nothing,
+// and neither does half of the figures.
+func TestVerdicts(t *testing.T) {
+	figure := func(what, who, in string, v float64) Figure {
+		return Figure{What: what, Who: who, Case: in, Here: is(v)}
+	}
+	result := func(name string, list ...Figure) *Result { return &Result{Name: name, Figures: list} }
+	pool := func(least, mid, most float64) *Result {
+		const of, what, tail = "pool / pool1", "p99 of the pool by that of one lock, ", "lateness p99, median of rounds"
+		return result("pool", figure(what+"least", of, poolCase, least), figure(what+"median", of, poolCase, mid), figure(what+"most", of, poolCase, most),
+			figure(tail, "pool", poolCase, 1), figure(tail, "pool1", poolCase, 1))
+	}
+	switches := func(old, young float64) *Result {
+		return result("syscalls", figure("voluntary switches", "buckets64", "", old), figure("voluntary switches", "netpoll114", "", young))
+	}
+	nodes := func(bound, apart float64) *Result {
+		return result("offsets", figure("frequency", "cycle counter", "by CLOCK_MONOTONIC_RAW", 2e9),
+			figure("offset bound", "sockets", "8 pairs", bound), figure("pairs certainly apart", "sockets", "8 pairs", apart))
+	}
+	pending := func(n int, wheel, other float64) *Result {
+		return result("wheel", figure("start and stop", "wheel", pendingCase(1), 100), figure("start and stop", "wheel", pendingCase(n), wheel),
+			figure("start and stop", "std", pendingCase(1), 100), figure("start and stop", "std", pendingCase(n), other))
+	}
+	for _, c := range []struct {
+		claim string
+		x     *Result
+		want  Verdict
+	}{
+		{"C10", pool(0.1, 0.2, 0.4), Confirmed}, {"C10", pool(0.6, 0.9, 2), Refuted}, {"C10", pool(0.1, 0.9, 2), NotTestable},
+		{"C10", result("pool"), NotRun},
+		{"K1", switches(1000, 500), Confirmed}, {"K1", switches(500, 1000), Refuted}, {"K1", switches(1000, 1100), NotTestable},
+		{"C7", nodes(20, 0), Refuted}, {"C7", nodes(200, 0), NotTestable}, {"C7", nodes(200, 3), Confirmed},
+		{"C2", nodes(20, 0), Refuted}, {"C2", nodes(200, 0), NotTestable}, {"C6", nodes(20, 0), NotTestable},
+		{"K3", pending(10_000_000, 400, 100), Confirmed}, {"K3", pending(10_000_000, 100, 400), Refuted},
+		{"K3", pending(10_000_000, 110, 100), NotTestable}, {"K3", pending(1_000_000, 400, 100), NotRun},
+		{"K5", result("sleep", figure("p50", "nanosleep", "50µs", 1e5)), NotRun},
+		{"C12", result("monitor", figure("sleeps a second", "monitor", "idle program", 50)), NotRun},
+	} {
+		for _, got := range judge(&Report{Results: []*Result{c.x}}) {
+			if got.ID == c.claim && got.Verdict != c.want {
+				t.Errorf("%s is %s (%s), want %s", got.ID, got.Verdict, got.Because, c.want)
+			}
+		}
+	}
+}

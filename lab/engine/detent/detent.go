@@ -68,3 +68,18 @@ func Info() engine.Info {
 		New: func(procs int) (engine.Engine, error) { return New(&timer.Options{Shards: procs}) },
 	}
 }
+
+// LaneInfo describes a lane of package timer: one thread of its own, which waits and
+// calls the functions itself, whatever the number of Ps.
+func LaneInfo() engine.Info {
+	i := Info()
+	i.Name, i.Summary = "lane", "a lane of detent's package timer: one thread of its own that waits and calls the functions"
+	i.New = func(int) (engine.Engine, error) {
+		s, err := timer.NewLane(nil)
+		if err != nil {
+			return nil, err
+		}
+		return service{s}, nil
+	}
+	return i
+}
