@@ -18,7 +18,6 @@ import (
 
 // lease has two timers, and tells them apart.
 type lease struct {
-	name          string
 	renew, expire timer.Embedded
 	renewed       atomic.Int64
 	expired       atomic.Int64
@@ -210,7 +209,7 @@ func TestBubbleEmbedded(t *testing.T) {
 		if in.renewed.Load() != 1 || in.expired.Load() != 0 {
 			t.Errorf("fired %d and %d times, want 1 and 0", in.renewed.Load(), in.expired.Load())
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if in.renewed.Load() != 1 || in.expired.Load() != 1 {
 			t.Errorf("fired %d and %d times, want 1 and 1", in.renewed.Load(), in.expired.Load())

@@ -554,7 +554,7 @@ func TestIntervalMisuse(t *testing.T) {
 		"timer: Wait called on uninitialized Interval":               func() { _, _ = zero.Wait(context.Background()) },
 		"timer: Stop called on uninitialized Interval":               func() { zero.Stop() },
 		"timer: Reset called on uninitialized Interval":              func() { zero.Reset(hour) },
-		"timer: Wait called with a nil Context":                      func() { _, _ = timer.NewInterval(hour, nil).Wait(nil) }, //nolint:staticcheck // on purpose
+		"timer: Wait called with a nil Context":                      func() { _, _ = timer.NewInterval(hour, nil).Wait(noContext) },
 		"timer: TickOptions.Aligned does not go with Delay": func() {
 			timer.NewInterval(hour, &timer.TickOptions{Aligned: true, Missed: timer.Delay})
 		},
@@ -584,3 +584,6 @@ func TestIntervalAllocs(t *testing.T) {
 		allocatesNothing(t, "C and Take", func() { <-iv.C(); iv.Take() })
 	}
 }
+
+// noContext is what a caller has forgotten to set.
+var noContext context.Context
