@@ -84,18 +84,20 @@ func (s *Shard) armPreciseLocked(at, now int64) {
 	s.precise.Arm(at)
 }
 
-// armBackstopLocked arms the backstop for the given time, or disarms it.
+// armBackstopLocked arms the backstop for the given time, or disarms it. Where
+// there is none it never counts as armed: no wake-up is late by it.
 func (s *Shard) armBackstopLocked(at int64) {
-	s.armedBackstop = at
-	switch {
-	case s.backstop == nil:
-	case at == never:
-		s.backstop.Disarm()
-	default:
-		now := s.group.clock()
-		s.backstopFrom = max(at, now)
-		s.backstop.Arm(at, now)
+	if s.backstop == nil {
+		return
 	}
+	s.armedBackstop = at
+	if at == never {
+		s.backstop.Disarm()
+		return
+	}
+	now := s.group.clock()
+	s.backstopFrom = max(at, now)
+	s.backstop.Arm(at, now)
 }
 
 func (s *Shard) backstopDelay() int64 {

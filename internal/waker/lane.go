@@ -143,7 +143,8 @@ func (l *Lane) await(at, now int64) {
 	if l.o.Spin {
 		to -= l.spinner.Margin()
 	}
-	if to > now {
+	slept := to > now
+	if slept {
 		word := l.look()
 		l.until.Store(at)
 		if l.armed.Load() != at || l.closed.Load() {
@@ -168,7 +169,9 @@ func (l *Lane) await(at, now int64) {
 		l.spinner.Spun(now - began)
 		now = began
 	}
-	l.spinner.Learn(now - to)
+	if slept { // A deadline that was nearer than the margin tells nothing.
+		l.spinner.Learn(now - to)
+	}
 }
 
 // Arm makes the lane call wake at the given time of [rt.Now], instead of when it
