@@ -28,6 +28,14 @@ var children = map[string]func(){
 	"sleeps":   func() { every(2*time.Millisecond, func() {}) },
 	"clock":    func() { every(time.Millisecond, readALot) },
 	"timerfd":  timerfds,
+	"nonsense": func() {
+		every(time.Millisecond, func() {
+			for id := range int32(100) {
+				var ts unix.Timespec
+				_ = unix.ClockGettime(1000+id, &ts)
+			}
+		})
+	},
 	"nanosleep": func() {
 		runtime.LockOSThread()
 		for {
@@ -36,9 +44,10 @@ var children = map[string]func(){
 		}
 	},
 	"forks": func() {
-		every(20*time.Millisecond, func() {
+		every(time.Millisecond, func() {
 			cmd := exec.Command("/proc/self/exe")
-			cmd.Env = append(os.Environ(), childVariable+"=short")
+			// The race detector would have each wait for a second at its end.
+			cmd.Env = append(os.Environ(), childVariable+"=short", "GORACE=atexit_sleep_ms=0")
 			cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
 			_ = cmd.Run()
 		})

@@ -13,11 +13,9 @@ type raw struct {
 	comm     string
 	clocks   map[bpf.TraceClockKey]*bpf.TraceClockUse
 	times    map[bpf.TraceClockKey]*bpf.TraceHist
-	stacks   map[bpf.TraceClockStackKey]uint64
 	timers   map[bpf.TraceTimerKey]*bpf.TraceTimerUse
 	lateness map[uint32]*bpf.TraceLateness // by kind
 	profile  *bpf.TraceProfile
-	samples  map[bpf.TraceProfileStackKey]uint64
 	goTimers *bpf.TraceHist
 }
 
@@ -58,8 +56,7 @@ func (t *Tracer) readLocked() (map[int]*raw, error) {
 		if r == nil {
 			r = &raw{
 				clocks: make(map[bpf.TraceClockKey]*bpf.TraceClockUse), times: make(map[bpf.TraceClockKey]*bpf.TraceHist),
-				stacks: make(map[bpf.TraceClockStackKey]uint64), timers: make(map[bpf.TraceTimerKey]*bpf.TraceTimerUse),
-				lateness: make(map[uint32]*bpf.TraceLateness), samples: make(map[bpf.TraceProfileStackKey]uint64),
+				timers: make(map[bpf.TraceTimerKey]*bpf.TraceTimerUse), lateness: make(map[uint32]*bpf.TraceLateness),
 			}
 			found[int(tgid)] = r
 		}
@@ -83,7 +80,6 @@ func (t *Tracer) readLocked() (map[int]*raw, error) {
 			r.clocks[k] = v
 			name(r, v.Comm)
 		}))
-		note(readMap(t.maps[bpf.TraceMapClockStacks], func(k bpf.TraceClockStackKey, v *uint64) { of(k.Use.Tgid).stacks[k] = *v }))
 	}
 	if f&WatchCallTimes != 0 {
 		note(readMap(t.maps[bpf.TraceMapClockTimes], func(k bpf.TraceClockKey, v *bpf.TraceHist) { of(k.Tgid).times[k] = v }))
@@ -104,7 +100,6 @@ func (t *Tracer) readLocked() (map[int]*raw, error) {
 	}
 	if f&WatchProfile != 0 {
 		note(readMap(t.maps[bpf.TraceMapProfiles], func(k uint32, v *bpf.TraceProfile) { of(k).profile = v }))
-		note(readMap(t.maps[bpf.TraceMapProfileStacks], func(k bpf.TraceProfileStackKey, v *uint64) { of(k.Tgid).samples[k] = *v }))
 	}
 	if f&WatchGoTimers != 0 {
 		note(readMap(t.maps[bpf.TraceMapGoTimers], func(k uint32, v *bpf.TraceHist) { of(k).goTimers = v }))
@@ -124,17 +119,11 @@ func (t *Tracer) forgetLocked(pid int, r *raw) {
 	for k := range r.times {
 		_ = t.maps[bpf.TraceMapClockTimes].Delete(k)
 	}
-	for k := range r.stacks {
-		_ = t.maps[bpf.TraceMapClockStacks].Delete(k)
-	}
 	for k := range r.timers {
 		_ = t.maps[bpf.TraceMapTimerUses].Delete(k)
 	}
 	for kind := range r.lateness {
 		_ = t.maps[bpf.TraceMapLatenesses].Delete(bpf.TraceLatenessKey{Tgid: tgid, Kind: kind})
-	}
-	for k := range r.samples {
-		_ = t.maps[bpf.TraceMapProfileStacks].Delete(k)
 	}
 	if r.profile != nil {
 		_ = t.maps[bpf.TraceMapProfiles].Delete(tgid)
@@ -151,8 +140,15 @@ type gathering struct {
 	kernel    []TimerUse
 }
 
-// gatherLocked reads everything, and moves what has ended to the archive.
-func (t *Tracer) gatherLocked() (gathering, error) {
+// What gatherLocked reports of.
+const (
+	all = iota
+	onlyEnded
+)
+
+// gatherLocked reads everything, and moves what has ended to the archive. For
+// onlyEnded it returns nothing.
+func (t *Tracer) gatherLocked(what int) (gathering, error) {
 	var g gathering
 	found := make(map[int]*raw)
 	if t.maps != nil {
@@ -160,9 +156,14 @@ func (t *Tracer) gatherLocked() (gathering, error) {
 		if found, err = t.readLocked(); err != nil {
 			return g, err
 		}
+		if err := t.gatherStacksLocked(); err != nil {
+			return g, err
+		}
 	}
 	if r := found[0]; r != nil {
-		g.kernel = t.timersLocked(r)
+		if what == all {
+			g.kernel = t.timersLocked(r)
+		}
 		delete(found, 0)
 	}
 	// Those that are followed by name are there also if they do nothing.
@@ -180,13 +181,16 @@ func (t *Tracer) gatherLocked() (gathering, error) {
 		if k != nil && !alive {
 			k.ended = true
 		}
-		p := t.processLocked(pid, k, r)
 		if alive {
-			g.processes = append(g.processes, p)
+			if what == all {
+				g.processes = append(g.processes, t.processLocked(pid, k, r))
+			}
 			continue
 		}
+		p := t.processLocked(pid, k, r)
 		t.forgetLocked(pid, r)
 		t.archiveLocked(p)
+		delete(t.stacks, pid)
 		if !t.named(pid) {
 			delete(t.known, pid)
 		}

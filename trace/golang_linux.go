@@ -3,10 +3,13 @@
 package trace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"runtime"
 	"time"
 
 	"github.com/cilium/ebpf/link"
@@ -178,11 +181,41 @@ func (t *Tracer) probeGoTimers(h *hook, pid int) error {
 		if !ok {
 			return fmt.Errorf("%s is not in the file", name)
 		}
+		if err := beginsFunction(path, offset); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 		l, err := exe.Uprobe(name, h.prog, &link.UprobeOptions{Address: offset, PID: pid})
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		h.links = append(h.links, l)
+	}
+	return nil
+}
+
+// The first instruction of a Go function that looks whether its stack is large enough,
+// as all of goTimerFunctions do.
+var stackChecks = map[string][]byte{
+	"amd64": {0x49, 0x3b, 0x66, 0x10}, // cmp 16(r14), rsp
+	"arm64": {0x90, 0x0b, 0x40, 0xf9}, // ldr x16, [x28, 16]
+}
+
+// beginsFunction says that a Go function begins at this offset of a file. A probe
+// anywhere else would make the program do something else than it should: symbols that
+// were misread must not lead to that.
+func beginsFunction(path string, offset uint64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	want := stackChecks[runtime.GOARCH]
+	got := make([]byte, len(want))
+	if _, err := f.ReadAt(got, int64(offset)); err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("no function of Go begins at offset %#x of %s, it is not probed", offset, path)
 	}
 	return nil
 }

@@ -93,7 +93,8 @@ func (t *Tracer) frameLocked(k *known, pc uint64) Frame {
 
 // stackLocked names a stack's functions. The first address is of the instruction
 // that is next, the others are where calls return to, one instruction after what is
-// meant.
+// meant. A program without frame pointers has what it likes in their place: what is
+// no code ends the stack.
 func (t *Tracer) stackLocked(k *known, addrs []uint64) []Frame {
 	var frames []Frame
 	for i, pc := range addrs {
@@ -108,6 +109,9 @@ func (t *Tracer) stackLocked(k *known, addrs []uint64) []Frame {
 		if k != nil {
 			f = t.frameLocked(k, at)
 			f.PC = pc
+			if m := k.At(at); i > 0 && (m == nil || !m.Exec) {
+				break
+			}
 		}
 		frames = append(frames, f)
 	}

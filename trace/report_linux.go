@@ -16,9 +16,6 @@ import (
 	"github.com/detent-go/detent/trace/internal/proc"
 )
 
-// maxStacks is how many stacks of a clock's readings are reported.
-const maxStacks = 16
-
 const clocksourceFile = "sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 // Snapshot returns what has been seen by now. It takes some milliseconds for a
@@ -29,7 +26,7 @@ func (t *Tracer) Snapshot() (*Snapshot, error) {
 	if t.closed {
 		return nil, errClosed
 	}
-	g, err := t.gatherLocked()
+	g, err := t.gatherLocked(all)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +61,7 @@ func (t *Tracer) clocksource() string {
 
 // What the kernel's programs drop, in the order of their common.h.
 var dropNames = []string{
-	"clock calls: too many processes", "stacks: too many", "timers: too many processes",
+	"clock calls: too many processes", "stacks: not kept", "timers: too many processes",
 	"threads: too many", "lateness: too many processes", "events: not read in time",
 	"children: too many", "profile: too many processes",
 }
@@ -102,7 +99,7 @@ func (t *Tracer) processLocked(pid int, k *known, r *raw) Process {
 	p.Timers = t.timersLocked(r)
 	t.latenessLocked(&p, r)
 	if r.profile != nil {
-		p.Profile = t.profileLocked(k, r)
+		p.Profile = t.profileLocked(pid, r)
 	}
 	if r.goTimers != nil {
 		p.GoTimers = histogram(r.goTimers)
@@ -162,12 +159,12 @@ func (t *Tracer) clockCallsLocked(k *known, r *raw) []ClockCalls {
 		if h := r.times[key]; h != nil {
 			c.Took = histogram(h)
 		}
-		for sk, n := range r.stacks {
-			if sk.Use == key {
-				c.Stacks = t.addStackLocked(c.Stacks, k, sk.Stack, n)
-			}
+		if sampled := t.stacks[int(key.Tgid)]; sampled != nil {
+			c.Stacks = reported(sampled.clocks[key])
 		}
-		c.Stacks = sortStacks(c.Stacks)
+		if k != nil {
+			t.addCallerLocked(k, &c, use.Ret)
+		}
 		calls = append(calls, c)
 	}
 	slices.SortFunc(calls, func(a, b ClockCalls) int {
@@ -176,27 +173,29 @@ func (t *Tracer) clockCallsLocked(k *known, r *raw) []ClockCalls {
 	return calls
 }
 
+// addCallerLocked completes stacks of programs without frame pointers, which end at
+// the function that made the call, by where that would return to.
+func (t *Tracer) addCallerLocked(k *known, c *ClockCalls, ret uint64) {
+	t.detailLocked(k)
+	m := k.At(ret)
+	if m == nil || !m.Exec {
+		return
+	}
+	for i := range c.Stacks {
+		if s := &c.Stacks[i]; len(s.Frames) == 1 && s.Frames[0].Object != "[vdso]" {
+			s.Frames = append(slices.Clip(s.Frames), t.stackLocked(k, []uint64{s.Frames[0].PC, ret})[1])
+		}
+	}
+}
+
 // clockOf is the clock that a call reads; gettimeofday and time have the wall
 // clock's id, 0.
 func clockOf(key bpf.TraceClockKey) int { return int(key.Clock) }
 
-// addStackLocked adds a stack by its id. One that is no longer there adds nothing.
-func (t *Tracer) addStackLocked(to []Stack, k *known, id int32, n uint64) []Stack {
-	var addrs [stackDepth]uint64
-	if err := t.maps[bpf.TraceMapStacks].Lookup(uint32(id), &addrs); err != nil {
-		return to
-	}
-	return append(to, Stack{n, t.stackLocked(k, addrs[:])})
-}
-
-// stackDepth is that of the programs' clock.h.
-const stackDepth = 40
-
-func sortStacks(s []Stack) []Stack {
+func sortStacks(s []Stack) {
 	slices.SortFunc(s, func(a, b Stack) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(stackKey(&a), stackKey(&b)))
 	})
-	return s[:min(len(s), maxStacks)]
 }
 
 // kindOf translates a kind of the programs' timers.h.
@@ -299,15 +298,14 @@ func (t *Tracer) latenessLocked(p *Process, r *raw) {
 	})
 }
 
-func (t *Tracer) profileLocked(k *known, r *raw) *CPUProfile {
+func (t *Tracer) profileLocked(pid int, r *raw) *CPUProfile {
 	n := r.profile.Samples
 	p := &CPUProfile{
 		User: n[bpf.TraceWhereWHERE_USER], VDSO: n[bpf.TraceWhereWHERE_VDSO],
 		ClockCall: n[bpf.TraceWhereWHERE_CLOCK_KERNEL], Kernel: n[bpf.TraceWhereWHERE_KERNEL],
 	}
-	for key, n := range r.samples {
-		p.Stacks = t.addStackLocked(p.Stacks, k, key.Stack, n)
+	if sampled := t.stacks[pid]; sampled != nil {
+		p.Stacks = reported(sampled.profile)
 	}
-	p.Stacks = sortStacks(p.Stacks)
 	return p
 }

@@ -48,15 +48,16 @@ type Tracer struct {
 	out     chan Event
 	quit    chan struct{}
 	wait    sync.WaitGroup
-	detach  func() bool // from the context
 	closing sync.Once
 	ended   chan struct{} // closed when Close is done
 	err     error         // of Close
 
 	mu       sync.Mutex
+	detach   func() bool // from the context
 	closed   bool
 	known    map[int]*known
 	archive  archive
+	stacks   map[int]*samples
 	symbols  *symbol.Cache
 	frames   map[frameKey]Frame
 	programs map[string]*goprog.Program // by their file
@@ -82,14 +83,17 @@ func Start(ctx context.Context, opts *Options) (*Tracer, error) {
 		ended: make(chan struct{}),
 		known: make(map[int]*known), frames: make(map[frameKey]Frame),
 		programs: make(map[string]*goprog.Program),
-		kernel:   make(map[uint64]string), lost: make(map[string]uint64),
+		kernel:   make(map[uint64]string), stacks: make(map[int]*samples), lost: make(map[string]uint64),
 	}
 	t.symbols = symbol.NewCache(t.root)
 	if err := t.start(); err != nil {
 		t.Close()
 		return nil, err
 	}
-	t.detach = context.AfterFunc(ctx, func() { t.Close() })
+	stop := context.AfterFunc(ctx, func() { t.Close() })
+	t.mu.Lock()
+	t.detach = stop
+	t.mu.Unlock()
 	return t, nil
 }
 
@@ -320,11 +324,11 @@ func (t *Tracer) lose(what string) {
 // kernel and no goroutine of it runs.
 func (t *Tracer) Close() error {
 	t.closing.Do(func() {
+		t.mu.Lock()
+		t.closed = true
 		if t.detach != nil {
 			t.detach()
 		}
-		t.mu.Lock()
-		t.closed = true
 		t.mu.Unlock()
 		close(t.quit)
 		var errs []error
@@ -373,7 +377,8 @@ func (t *Tracer) sweep() {
 		}
 		t.mu.Lock()
 		if !t.closed {
-			t.gatherLocked()
+			// Its error is the next snapshot's as well.
+			_, _ = t.gatherLocked(onlyEnded)
 		}
 		t.mu.Unlock()
 	}

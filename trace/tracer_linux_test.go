@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/detent-go/detent/trace/internal/proc"
+	"github.com/detent-go/detent/trace/internal/symbol"
 )
 
 // TestDirectCalls: a program that makes the system call itself is found, with the
@@ -290,6 +293,35 @@ func TestGoTimers(t *testing.T) {
 	// none by hours.
 	if h := s.Process(c.pid()).GoTimers; h.Max <= 0 || h.Mean() > time.Hour {
 		t.Errorf("timers late by %v, at most %v", h.Mean(), h.Max)
+	}
+}
+
+// TestBeginsFunction: nothing but the beginning of a function is probed.
+func TestBeginsFunction(t *testing.T) {
+	cache := symbol.NewCache(os.DirFS("/"))
+	p, err := proc.Read(os.DirFS("/"), os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ReadDetails(os.DirFS("/"))
+	o := cache.Object(p, p.Named(p.Exe))
+	if o == nil {
+		t.Fatal("this program has no symbols")
+	}
+	for _, name := range goTimerFunctions {
+		addr, ok := o.Func(name)
+		offset, ok2 := o.Offset(addr)
+		if !ok || !ok2 {
+			t.Fatalf("%s is not found", name)
+		}
+		if err := beginsFunction("/proc/self/exe", offset); err != nil {
+			t.Error(err)
+		}
+		for _, off := range []uint64{offset + 1, offset + 4, offset - 1, 0, 1 << 40} {
+			if beginsFunction("/proc/self/exe", off) == nil {
+				t.Errorf("%s begins at %#x, and at %#x as well", name, offset, off)
+			}
+		}
 	}
 }
 

@@ -81,7 +81,10 @@ func TestTraceJSON(t *testing.T) {
 			continue
 		}
 		for _, c := range processCalls(l.Interval, p.PID()) {
-			if c.Reason == trace.ReasonDirect && len(c.Stacks) > 0 && strings.HasSuffix(watch.Caller(c.Stacks[0]).Func, "patient.HotLoop") {
+			if c.Reason != trace.ReasonDirect || len(c.Stacks) == 0 {
+				continue
+			}
+			if caller, _ := watch.Caller(c.Stacks[0]); strings.HasSuffix(caller.Func, "patient.HotLoop") {
 				named = true
 				cmd.Process.Signal(os.Interrupt)
 			}

@@ -175,7 +175,7 @@ func reading(g calls, pid int) verdict {
 	case trace.ReasonClock:
 		return verdict{
 			"explain.clock-not-on-vdso", "it reads a clock that is a system call on every machine", detail,
-			[]string{"read it less often" + at(where) + ": CPU time advances with the work that is done, so once for each piece of work will do"},
+			[]string{"read it less often" + at(where) + "; CPU time advances with the work that is done, so once for each piece of work will do"},
 		}
 	}
 	return verdict{"explain.unexplained-calls", "its clock readings are system calls", detail, []string{fmt.Sprintf("watch it while it runs, as root, and with its symbols: detent trace %d", pid)}}
@@ -203,7 +203,7 @@ func hottest(g calls) string {
 			best = c.Stacks[0]
 		}
 	}
-	if frame := watch.Caller(best); frame.Func != "" {
+	if frame, ok := watch.Caller(best); ok {
 		return watch.Place(frame)
 	}
 	return ""
@@ -231,7 +231,7 @@ func clockEvidence(f *Facts, g calls) []probe.Evidence {
 	}
 	if f.Cost.VDSO > 0 && f.Cost.Call > 0 {
 		ev = append(ev, probe.Evidence{
-			Name: "the same clock here", Value: fmt.Sprintf("%s by the vDSO, %s by system call", watch.Duration(f.Cost.VDSO), watch.Duration(f.Cost.Call)),
+			Name: "CLOCK_MONOTONIC here", Value: fmt.Sprintf("%s by the vDSO, %s by system call", watch.Duration(f.Cost.VDSO), watch.Duration(f.Cost.Call)),
 			Source: "measured in another process on this machine",
 		})
 	}

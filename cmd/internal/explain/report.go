@@ -47,8 +47,10 @@ func symptoms(f *Facts) []Symptom {
 	p := &f.Process
 	var rate uint64
 	var took trace.Histogram
+	spared := false // whether any could be read by a vDSO
 	for _, c := range p.ClockCalls {
 		rate += c.Count
+		spared = spared || c.Reason != trace.ReasonClock
 		if c.Took != nil {
 			took.Add(c.Took)
 		}
@@ -65,7 +67,7 @@ func symptoms(f *Facts) []Symptom {
 		if took.Count > 0 {
 			value += fmt.Sprintf(": in the kernel alone median %s, 99%% %s", watch.AtMost(took.Quantile(0.5)), watch.AtMost(took.Quantile(0.99)))
 		}
-		if f.Cost.Call > 0 && f.Cost.VDSO > 0 {
+		if spared && f.Cost.Call > 0 && f.Cost.VDSO > 0 {
 			value += fmt.Sprintf("; with the way there and back %s, by the vDSO it would be %s", watch.Duration(f.Cost.Call), watch.Duration(f.Cost.VDSO))
 		}
 		add("its clock readings", "%s", value)

@@ -77,7 +77,8 @@ func calls(d *trace.Snapshot) Table {
 			c := &p.ClockCalls[j]
 			where := ""
 			if len(c.Stacks) > 0 {
-				where = Place(Caller(c.Stacks[0]))
+				frame, _ := Caller(c.Stacks[0])
+				where = Place(frame)
 			}
 			clock := c.Clock
 			if c.Call != "clock_gettime" {

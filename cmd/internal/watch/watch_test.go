@@ -144,8 +144,9 @@ func TestCaller(t *testing.T) {
 		"runtime.x":    frames("runtime.x", "runtime.y"),
 		"":             {},
 	} {
-		if got := Caller(s).Func; got != want {
-			t.Errorf("%+v was called by %q, want %q", s, got, want)
+		got, ok := Caller(s)
+		if got.Func != want || ok != (want != "" && want != "runtime.x") {
+			t.Errorf("%+v was called by %q, %v; want %q", s, got.Func, ok, want)
 		}
 	}
 	if got := Place(trace.Frame{PC: 16, Object: "/lib/libx.so"}); got != "0x10 in libx.so" {

@@ -86,17 +86,18 @@ var wrappers = []string{
 }
 
 // Caller returns the frame of a stack that wanted the time: the first that is not a
-// wrapper around the system call. Without symbols it is the innermost.
-func Caller(s trace.Stack) trace.Frame {
+// wrapper around the system call. It returns the innermost, and false, if there are
+// only such, or no symbols.
+func Caller(s trace.Stack) (trace.Frame, bool) {
 	for _, f := range s.Frames {
 		if f.Func != "" && !isWrapper(f) {
-			return f
+			return f, true
 		}
 	}
 	if len(s.Frames) == 0 {
-		return trace.Frame{}
+		return trace.Frame{}, false
 	}
-	return s.Frames[0]
+	return s.Frames[0], false
 }
 
 func isWrapper(f trace.Frame) bool {

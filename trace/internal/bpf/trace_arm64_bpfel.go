@@ -49,6 +49,7 @@ type TraceClockUse struct {
 	Last       uint64
 	NextSample uint64
 	Ip         uint64
+	Ret        uint64
 	Comm       [16]int8
 }
 

@@ -81,43 +81,11 @@ func (o *Object) readLines(f *elf.File) {
 	if err != nil {
 		return
 	}
-	lines, err := gosym.NewTable(nil, gosym.NewLineTable(table, o.goText(f, section.Addr, table, text)))
+	start := textStart(f, o.funcs, text, section)
+	lines, err := gosym.NewTable(nil, gosym.NewLineTable(table, start))
 	if err == nil {
 		o.lines = lines
 	}
-}
-
-// goText returns where the Go code begins, which the line table counts from. Linked
-// with C, the section begins with other code.
-func (o *Object) goText(f *elf.File, tableAddr uint64, table []byte, text *elf.Section) uint64 {
-	for _, fn := range o.funcs {
-		if fn.name == "runtime.text" {
-			return fn.addr
-		}
-	}
-	// Without symbols, the runtime's own account of the module tells: its first word
-	// is the line table's address and its 23rd is moduledata.text (runtime/symtab.go;
-	// a section of its own since Go 1.26). In a position-independent program both are
-	// filled in when it starts.
-	const textWord = 22
-	word := func(b []byte, i int) uint64 { return f.ByteOrder.Uint64(b[8*i:]) }
-	inside := func(addr uint64) bool { return addr >= text.Addr && addr-text.Addr < text.Size }
-	if f.Class != elf.ELFCLASS64 {
-		return text.Addr
-	}
-	if module := f.Section(".go.module"); module != nil {
-		if b, err := module.Data(); err == nil && len(b) >= 8*(textWord+1) && word(b, 0) == tableAddr && inside(word(b, textWord)) {
-			return word(b, textWord)
-		}
-	}
-	// Until Go 1.25 the header of the table had it: magic and sizes, two counts, then
-	// the start of the text.
-	if len(table) >= 32 {
-		if addr := word(table, 3); addr != 0 && inside(addr) {
-			return addr
-		}
-	}
-	return text.Addr
 }
 
 // Address returns where the byte at this offset of the file is in the addresses

@@ -1,7 +1,9 @@
 package symbol
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -146,5 +148,67 @@ func TestLibrary(t *testing.T) {
 	}
 	if got := o.Lookup(0); got.Func != "" {
 		t.Errorf("address 0 is %+v", got)
+	}
+}
+
+// TestLinked: Go programs as they are built and stripped in practice, also with C
+// in them and independent of their position.
+func TestLinked(t *testing.T) {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command to build programs with:", err)
+	}
+	for name, build := range map[string]struct {
+		cgo  string
+		args []string
+	}{
+		"plain":         {"0", nil},
+		"stripped":      {"0", []string{"-ldflags=-s -w"}},
+		"pie":           {"0", []string{"-buildmode=pie", "-ldflags=-s -w"}},
+		"with C":        {"1", []string{"-ldflags=-s -w -linkmode=external"}},
+		"pie, with C":   {"1", []string{"-buildmode=pie", "-ldflags=-s -w -linkmode=external"}},
+		"internal link": {"1", []string{"-ldflags=-s -w -linkmode=internal"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exe := filepath.Join(t.TempDir(), "linked")
+			cmd := exec.Command(goTool, append(append([]string{"build", "-o", exe}, build.args...), "./testdata/linked")...)
+			cmd.Env = append(os.Environ(), "CGO_ENABLED="+build.cgo)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Skipf("cannot be built here: %v\n%s", err, out)
+			}
+			checkPlace(t, exe)
+		})
+	}
+}
+
+func checkPlace(t *testing.T, exe string) {
+	cmd := exec.Command(exe)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer stdin.Close()
+	var pc uint64
+	var line int
+	if _, err := fmt.Fscan(stdout, &pc, &line); err != nil {
+		t.Fatal(err)
+	}
+	root := os.DirFS("/")
+	p, err := proc.Read(root, cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ReadDetails(root)
+	got, object := NewCache(root).Lookup(p, pc)
+	if got.Func != "main.place" || got.Line != line || object != exe {
+		t.Errorf("%+v in %s, want main.place, line %d, in %s", got, object, line, exe)
 	}
 }

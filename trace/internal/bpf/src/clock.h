@@ -27,11 +27,15 @@ static __always_inline s32 call_of(s32 nr)
 	return -1;
 }
 
+/* Above the last of the kernel's, which are the auxiliary ones from 16 on. */
+enum { NO_CLOCK = 24 };
+
 struct clock_key {
 	u32 tgid;
 	/* The clock's id. The ids that name a process, thread or file are one
 	 * for each: only their low three bits, which say of what kind they are,
-	 * are kept, as -8 to -1. */
+	 * are kept, as -8 to -1. Those that the kernel does not know are all
+	 * NO_CLOCK, lest a process fill the map with them. */
 	s32 clock;
 	u32 call;
 };
@@ -41,7 +45,10 @@ struct clock_use {
 	u64 sampled;
 	u64 first, last; /* CLOCK_MONOTONIC ns */
 	u64 next_sample;
-	u64 ip; /* whose instruction made the call, at the last sample */
+	/* At the last sample: whose instruction made the call, and where that would
+	 * return to if it is in a function without a frame of its own, as system
+	 * calls are wrapped. */
+	u64 ip, ret;
 	char comm[16];
 };
 
@@ -75,7 +82,7 @@ struct {
 
 /* At most one stack in so many ns is taken of a process's readings of one clock,
  * at times that no loop is in step with. */
-const volatile u64 stack_spacing = 1000000;
+const volatile u64 stack_spacing = 5000000;
 
 static __always_inline void take_stack(void *ctx, struct clock_key *key, struct clock_use *use)
 {
@@ -117,6 +124,18 @@ static __always_inline u64 instruction(struct pt_regs *regs)
 #endif
 }
 
+static __always_inline u64 return_address(struct pt_regs *regs)
+{
+	u64 ret = 0;
+
+#if defined(__TARGET_ARCH_x86)
+	bpf_probe_read_user(&ret, sizeof(ret), (void *)BPF_CORE_READ(regs, sp));
+#else
+	ret = BPF_CORE_READ(regs, user_regs.regs[30]);
+#endif
+	return ret;
+}
+
 static __always_inline void key_of(struct clock_key *key, u32 tgid, s32 call, struct pt_regs *regs)
 {
 	__builtin_memset(key, 0, sizeof(*key));
@@ -124,7 +143,10 @@ static __always_inline void key_of(struct clock_key *key, u32 tgid, s32 call, st
 	key->call = call;
 	if (call == CALL_CLOCK_GETTIME) {
 		s32 clock = (s32)first_argument(regs);
-		key->clock = clock < 0 ? -8 | (clock & 7) : clock;
+		if (clock < 0)
+			key->clock = -8 | (clock & 7);
+		else
+			key->clock = clock < NO_CLOCK ? clock : NO_CLOCK;
 	}
 }
 
@@ -162,6 +184,7 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 	if (now >= use->next_sample) {
 		use->next_sample = now + stack_spacing / 2 + bpf_get_prandom_u32() % (stack_spacing | 1);
 		use->ip = instruction(regs);
+		use->ret = return_address(regs);
 		take_stack(ctx, &key, use);
 	}
 	if (first)

@@ -1,0 +1,5 @@
+//go:build cgo
+
+package main
+
+import _ "runtime/cgo" // C code before Go's in the file
