@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/detent-go/detent/clock"
 	"github.com/detent-go/detent/timer"
 )
 
@@ -48,6 +49,8 @@ type NowCost struct {
 type sampler struct {
 	ways []*sampleWay
 	hist *prometheus.HistogramVec
+	// tsc is read at each sample: a clock that nobody reads has no health to tell.
+	tsc *clock.TSC
 }
 
 type sampleWay struct {
@@ -84,6 +87,7 @@ func (s *sampler) run(ctx context.Context, b *board) {
 		for _, w := range s.ways {
 			list = append(list, w.sample(s.hist.WithLabelValues(w.name)))
 		}
+		s.tsc.Ordered()
 		cost := timeNowCost()
 		b.update(func(st *State) { st.Sleeps, st.Now = list, cost })
 		select {

@@ -155,6 +155,10 @@ func TestEndpoints(t *testing.T) {
 	if s, _ := r.board.read(); s.Severity != probe.Info || len(s.Findings) != 0 {
 		t.Errorf("the finding has not gone with its process: %+v", s.Findings)
 	}
+	eventually(t, "the counter's clock has stated a frequency or why it is not trusted", func() bool {
+		h := r.sampler.tsc.Health()
+		return h.Frequency > 0 || h.Err != nil
+	})
 	_, body = r.get(t, "/metrics")
 	if !strings.Contains(body, `detent_sleep_lateness_seconds_count{way="time.Sleep"}`) || !strings.Contains(body, "detent_timer_fired_total") {
 		t.Error("metrics are missing")

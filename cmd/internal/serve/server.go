@@ -50,10 +50,11 @@ func New(o Options) *Server {
 		o: o, board: newBoard(time.Now()), sampler: newSampler(), done: make(chan struct{}),
 		prober: &prober{every: o.Every, log: o.Log, probe: probe.Run},
 	}
+	s.sampler.tsc = new(clock.TSC)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prom.NewCollector(prom.Options{TSC: new(clock.TSC)}), prom.NewProbeCollector(s.board.latest), s.sampler.hist,
+		prom.NewCollector(prom.Options{TSC: s.sampler.tsc}), prom.NewProbeCollector(s.board.latest), s.sampler.hist,
 	)
 	registry.MustRegister(o.Metrics...)
 
