@@ -152,9 +152,8 @@ func publishedCalls(name, who string) (*float64, string) {
 // callCounter counts system calls of this process. The nil counter has counted
 // nothing.
 type callCounter struct {
-	names []string
-	read  func() (map[string]uint64, error)
-	end   func()
+	read func() (map[string]uint64, error)
+	end  func()
 }
 
 // stop returns the counts, nil if there are none.

@@ -24,7 +24,7 @@ func countCalls(names []string) (*callCounter, error) {
 		return nil, err
 	}
 	files := map[string][]int{}
-	c := &callCounter{names: names, end: func() {
+	c := &callCounter{end: func() {
 		for _, list := range files {
 			for _, fd := range list {
 				_ = unix.Close(fd)

@@ -16,9 +16,6 @@ const (
 
 	// nowEvery is the least time between two rounds over the CPUs.
 	nowEvery = 10 * time.Second
-
-	// maxCPUs bounds the number of CPUs that are looked at, and of series.
-	maxCPUs = 256
 )
 
 // nowSampler measures what time.Now costs, on each CPU that the process may use.

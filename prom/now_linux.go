@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// maxCPUs bounds the number of CPUs that are looked at, and of series.
+const maxCPUs = 256
+
 // forEachCPU calls f on each CPU that this process may use, one after another.
 // Where threads may not be moved, it calls f once, wherever it is.
 func forEachCPU(f func(cpu string)) {
