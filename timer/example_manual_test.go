@@ -46,14 +46,19 @@ func ExampleManual_Run() {
 	if err != nil {
 		panic(err)
 	}
+	tries := make(chan time.Duration, 10)
 	go func() {
+		defer close(tries)
 		for delay := time.Second; delay < 20*time.Second; delay *= 2 {
 			clock.Sleep(delay)
-			fmt.Println("tried after", clock.Now().Sub(time.Time{}))
+			tries <- clock.Now().Sub(time.Time{})
 		}
 	}()
 
 	clock.Run(time.Minute)
+	for after := range tries {
+		fmt.Println("tried after", after)
+	}
 	// Output:
 	// tried after 1s
 	// tried after 3s

@@ -20,6 +20,9 @@ import (
 // system does not tell.
 func thread(t testing.TB) string {
 	t.Helper()
+	if suite.OneThread {
+		t.Skip("all goroutines have the same thread")
+	}
 	to, err := os.Readlink("/proc/thread-self")
 	if err != nil {
 		t.Skipf("the system does not tell the thread: %v", err)

@@ -48,6 +48,9 @@ type Lane struct {
 	awakeAt int64
 }
 
+// oneThread says that goroutines share one thread and are not preempted.
+const oneThread = runtime.GOOS == "js" || runtime.GOOS == "wasip1"
+
 // awake is what until holds while the thread does not wait.
 const awake = math.MinInt64
 
@@ -112,6 +115,9 @@ func (l *Lane) run(ready chan<- error) {
 			// What is armed meanwhile is not lost: wake arms again.
 			l.armed.Store(never)
 			l.wake()
+			if oneThread {
+				runtime.Gosched() // It may be due again already, for ever.
+			}
 		}
 	})
 }
