@@ -75,13 +75,19 @@ type LaneOptions struct {
 //
 //	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 //
-// The world is stopped no later for it, and goroutines that the lane makes ready,
-// sleepers for one, run on its P at once. Sometimes the lane loses its P: when it
+// To stop the world it takes the signal that any goroutine takes which computes, and
+// some tens of microseconds. Goroutines that the lane makes ready, sleepers for one,
+// run on its P at once. Sometimes the lane loses its P: when it
 // first meets a busy scheduler, when the world has been stopped, and one in 61 times
 // that it has others run on it, which is after every 8 ms at least. Then it is late
 // by a time slice, 10 ms, or some. A GOMAXPROCS of 1 leaves no P to keep; nor is one
 // kept with GODEBUG=asyncpreemptoff=1, with LaneOptions.ShareP, and on other systems
 // than Linux.
+//
+// Where goroutines do little but wake each other, there is no P with an empty queue
+// to keep. Then a lane waits as package time does; and the Go scheduler starves a
+// goroutine that is locked to a thread, now and then, for a second. For a program of
+// that kind a service made by [New] is the better choice.
 //
 // # Callbacks
 //
@@ -93,9 +99,8 @@ type LaneOptions struct {
 // testing.T.FailNow does, that is a matter for tests mostly.
 //
 // Sleepers and receivers from channels are goroutines as any other: the lane makes
-// them ready, and hands them its P if nobody else takes them, but the
-// thread and its settings are not theirs. What has to be on time belongs in a
-// callback.
+// them ready, and hands them its P if nobody else takes them, but the thread and its
+// settings are not theirs. What has to be on time belongs in a callback.
 //
 // # Close
 //

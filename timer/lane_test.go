@@ -60,6 +60,13 @@ func TestLaneOptions(t *testing.T) {
 	if s != nil || !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, errors.ErrUnsupported) || !strings.HasPrefix(err.Error(), "timer: lane: ") {
 		t.Errorf("NewLane on a CPU that is not there = %v, %v", s, err)
 	}
+	if portable {
+		for _, o := range []timer.LaneOptions{{Priority: 1}, {CPUs: []int{0}}, {LockMemory: true}} {
+			if s, err := timer.NewLane(&o); s != nil || !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("NewLane(%+v) = %v, %v; want an ErrUnsupported", o, s, err)
+			}
+		}
+	}
 	if st := mustLane(t, nil).Stats(); st.Waker != "lane" || st.WakerErr != nil {
 		t.Errorf("Waker is %q, WakerErr %v", st.Waker, st.WakerErr)
 	}

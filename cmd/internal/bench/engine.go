@@ -44,8 +44,8 @@ type engine[T handle] interface {
 	// Wakeups counts the times that the engine woke up by its own account;
 	// false where the engine keeps no such count.
 	Wakeups() (uint64, bool)
-	// Lane is the engine on a thread of its own until end is called; the same
-	// engine where there is no such thing.
+	// Lane is the engine on a thread of its own, or as k says, until end is called;
+	// the same engine where there is no such thing.
 	Lane(k laneKind) (lane engine[T], end func() error, err error)
 }
 
@@ -77,6 +77,9 @@ func (detentEngine) Lane(k laneKind) (engine[detentHandle], func() error, error)
 	o, err := k.options()
 	if err != nil {
 		return nil, nil, err
+	}
+	if k == laneNone {
+		return detentExact{timer.Default().WithSpin()}, func() error { return nil }, nil
 	}
 	s, err := timer.NewLane(o)
 	if err != nil {

@@ -19,6 +19,8 @@ const (
 	lanePlain laneKind = "plain"
 	laneSpin  laneKind = "spin"
 	laneFIFO  laneKind = "fifo"
+	// laneNone is the default service, whose sleeps spin.
+	laneNone laneKind = "none"
 )
 
 // lanePriority is that of laneFIFO.
@@ -26,7 +28,7 @@ const lanePriority = 80
 
 func (k laneKind) options() (*timer.LaneOptions, error) {
 	switch k {
-	case lanePlain:
+	case lanePlain, laneNone:
 		return nil, nil
 	case laneSpin:
 		return &timer.LaneOptions{Spin: true}, nil
@@ -127,6 +129,12 @@ func playLane(s *stage) error {
 		}
 		for _, w := range ws {
 			if err := every(w, "idle, spinning", request{Lane: string(laneSpin), Mode: string(load.Idle)}); err != nil {
+				return err
+			}
+		}
+		for _, w := range ws {
+			req := request{Op: opLoad, Lane: string(laneNone), Mode: string(load.Idle), D: busySleep}
+			if err := s.laneRow(w, "idle, Sleep(100us) of WithSpin", req); err != nil {
 				return err
 			}
 		}
