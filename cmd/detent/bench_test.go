@@ -1,14 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -105,13 +100,6 @@ func TestList(t *testing.T) {
 	}
 }
 
-// needWorkers skips where programs cannot start programs.
-func needWorkers(t *testing.T) {
-	if runtime.GOOS == "js" || runtime.GOOS == "wasip1" || runtime.GOOS == "ios" {
-		t.Skip("no processes on " + runtime.GOOS)
-	}
-}
-
 // TestProcesses runs a scenario in real processes, at the number of rounds
 // and procs that was asked for.
 func TestProcesses(t *testing.T) {
@@ -178,40 +166,8 @@ func TestTimeout(t *testing.T) {
 
 // TestInterrupt sends what Ctrl-C sends once the measuring has begun.
 func TestInterrupt(t *testing.T) {
-	needWorkers(t)
-	if runtime.GOOS == "windows" || runtime.GOOS == "plan9" {
-		t.Skip("no interrupts can be sent on " + runtime.GOOS)
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), exe, "bench", "--run", "^(sleep|idle)$", "--rounds", "100000", "--progress", "plain")
-	var stdout bytes.Buffer
-	cmd.Stdout = &stdout
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(stderr)
-	if _, err := lines.ReadString('\n'); err != nil {
-		t.Fatalf("no progress: %v", err)
-	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	rest, _ := io.ReadAll(lines)
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
-		t.Errorf("ended with %v, want exit code %d", err, exitInterrupted)
-	}
-	if !strings.Contains(string(rest), "detent: interrupted") {
-		t.Errorf("stderr says %q", rest)
-	}
-	if !strings.Contains(stdout.String(), "Stopped after") {
-		t.Errorf("no report: %s", &stdout)
+	stdout := interrupt(t, "", "bench", "--run", "^(sleep|idle)$", "--rounds", "100000", "--progress", "plain")
+	if !bytes.Contains(stdout, []byte("Stopped after")) {
+		t.Errorf("no report: %s", stdout)
 	}
 }

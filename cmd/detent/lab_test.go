@@ -1,15 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -84,43 +78,9 @@ func TestLabRun(t *testing.T) {
 // TestLabInterrupt sends what Ctrl-C sends once the second experiment has begun: the
 // first is shown.
 func TestLabInterrupt(t *testing.T) {
-	needWorkers(t)
-	if runtime.GOOS == "windows" || runtime.GOOS == "plan9" {
-		t.Skip("no interrupts can be sent on " + runtime.GOOS)
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), exe, "lab", "run", "functions", "sleep", "--json")
-	var stdout bytes.Buffer
-	cmd.Stdout = &stdout
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(stderr)
-	for line := ""; !strings.Contains(line, "sleep"); {
-		if line, err = lines.ReadString('\n'); err != nil {
-			t.Fatalf("no progress: %v", err)
-		}
-	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	rest, _ := io.ReadAll(lines)
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
-		t.Errorf("ended with %v, want exit code %d", err, exitInterrupted)
-	}
-	if !strings.Contains(string(rest), "detent: interrupted") {
-		t.Errorf("stderr says %q", rest)
-	}
+	stdout := interrupt(t, "sleep", "lab", "run", "functions", "sleep", "--json")
 	var r lab.Report
-	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil || r.Stopped != "interrupted" || len(r.Results) == 0 || len(r.Results[0].Figures) == 0 {
-		t.Errorf("what was done is not kept: %v: %s", err, &stdout)
+	if err := json.Unmarshal(stdout, &r); err != nil || r.Stopped != "interrupted" || len(r.Results) == 0 || len(r.Results[0].Figures) == 0 {
+		t.Errorf("what was done is not kept: %v: %s", err, stdout)
 	}
 }
