@@ -25,15 +25,31 @@ var keep struct {
 	s string
 }
 
+// subs are as many pairs of times as the benchmark of Sub subtracted in each operation
+// when the table was made, alike in kind: near, far, and farther than a Duration goes.
+func subs() (list [][2]time.Time) {
+	day := func(year, day int) time.Time { return time.Date(year, 11, day, 0, 0, 0, 0, time.UTC) }
+	for _, p := range [][2]time.Time{
+		{{}, {}}, {day(2009, 23).Add(1), day(2009, 23)}, {day(2009, 23), day(2009, 24)}, {day(2009, 24), day(2009, 23)},
+		{day(-2009, 24), day(-2009, 23)}, {{}, day(2109, 23)}, {day(2109, 23), {}},
+	} {
+		list = append(list, p, [2]time.Time{p[1], p[0]})
+	}
+	return list
+}
+
 func functions() []function {
-	now := time.Now()
-	later := now.Add(time.Second)
+	now, then, pairs := time.Now(), time.Unix(1265346057, 0), subs()
 	const stamp = "Mon Jan  2 15:04:05 2006"
 	list := []function{
-		{"Sub", "time", func() { keep.d = later.Sub(now) }},
+		{"Sub", "time", func() {
+			for _, p := range pairs {
+				keep.d = p[0].Sub(p[1])
+			}
+		}},
 		{"Now", "time", func() { keep.t = time.Now() }},
 		{"NowUnixNano", "time", func() { keep.i = time.Now().UnixNano() }},
-		{"Format", "time", func() { keep.s = time.Unix(1265346057, 0).Format(stamp) }},
+		{"Format", "time", func() { keep.s = then.Format(stamp) }},
 		{"FormatNow", "time", func() { keep.s = now.Format(stamp) }},
 		{"MarshalJSON", "time", func() { keep.b, _ = now.MarshalJSON() }},
 		{"MarshalText", "time", func() { keep.b, _ = now.MarshalText() }},
@@ -52,7 +68,7 @@ func functions() []function {
 var timeFunctions = Experiment{
 	Name:  "functions",
 	Title: "Package time's other functions",
-	About: "Nanoseconds a call of what else the article's table has; and of package clock where it has the function.",
+	About: "Nanoseconds an operation of what else the article's table has, as package time's benchmarks had it (that of Sub subtracts fourteen times); and a call of package clock where it has the function.",
 	Takes: func(p Plan) time.Duration { return time.Duration(len(functions())*p.Rounds) * p.Window / 2 },
 	run: func(ctx context.Context, p Plan, r *Result) error {
 		list := functions()

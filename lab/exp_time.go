@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,8 +13,8 @@ import (
 	"github.com/detent-go/detent/lab/engines"
 )
 
-// operations of the benchmarks, as package time's own sleep_test.go has them: each
-// does a thousand of what it is named after, a Ticker ten.
+// operations of the benchmarks, as package time's own sleep_test.go and tick_test.go
+// had them: each does a thousand of what it is named after.
 const operations = 1000
 
 // A benchmark is one of package time's, over any engine.
@@ -79,8 +81,8 @@ var benchmarks = []benchmark{
 		wg.Wait()
 	}},
 	{name: "Ticker", slow: true, tiny: true, op: func(e engine.Engine) {
-		t := e.NewTicker(time.Microsecond)
-		for range 10 {
+		t := e.NewTicker(time.Nanosecond)
+		for range operations {
 			<-t.C()
 		}
 		t.Stop()
@@ -105,17 +107,37 @@ func runTime(ctx context.Context, p Plan, r *Result) error {
 			return err
 		}
 	}
+	if !slices.Contains(p.Procs, manyProcs) {
+		r.unmeasured(manyProcs)
+	}
 	for _, b := range benchmarks {
 		r.plotBars("time-"+b.name, b.name+", by engine and GOMAXPROCS", b.name)
 	}
 	return nil
 }
 
+// manyProcs is the GOMAXPROCS of the table that commit 6becb03334 of the Go project has.
+const manyProcs = 12
+
+// unmeasured adds the published figures of a GOMAXPROCS for which this machine has too
+// few CPUs.
+func (r *Result) unmeasured(procs int) {
+	in := fmt.Sprintf("GOMAXPROCS %d", procs)
+	for _, b := range benchmarks {
+		for _, who := range []string{"buckets64", "netpoll114"} {
+			f := Figure{What: b.name, Who: who, Case: in, Unit: Nanoseconds}
+			f.Published, f.By = publishedTime("time", b.name, who, procs)
+			r.add(f)
+		}
+	}
+	r.skip(in, fmt.Errorf("needs %d CPUs, and the machine has %d", procs, runtime.NumCPU()))
+}
+
 // benchmarksAt measures at the present GOMAXPROCS.
 func benchmarksAt(ctx context.Context, p Plan, r *Result, procs int) error {
 	defer withProcs(procs)()
 	in := fmt.Sprintf("GOMAXPROCS %d", procs)
-	open, closeAll := openEngines(r, procs, p.Garbage*procs)
+	open, closeAll := openEngines(p, r, procs, p.Garbage*procs)
 	defer closeAll()
 	for _, b := range benchmarks {
 		took := map[string][]float64{}
@@ -178,6 +200,11 @@ func publishedTime(pkg, name, who string, procs int) (*float64, string) {
 	if v := published("go114_netpoll_timers", column, map[string]string{"package": pkg, "benchmark": name, "gomaxprocs": fmt.Sprint(procs)}); v != nil {
 		return v, by
 	}
+	// The other table has one number of Ps alone.
+	column = map[string]string{"buckets64": "before_ns_per_op", "netpoll114": "after_ns_per_op"}[who]
+	if v := published("go114_time_12procs", column, map[string]string{"package": pkg, "benchmark": name, "gomaxprocs": fmt.Sprint(procs)}); v != nil {
+		return v, by
+	}
 	return nil, ""
 }
 
@@ -187,11 +214,12 @@ type opened struct {
 	info    engine.Info
 	garbage []engine.Timer
 	lost    bool // something of it still runs, for a timer never fired: not to be touched
+	full    int  // of so many there is no room
 }
 
 // openEngines starts every engine for so many Ps, with garbage timers pending, and
 // notes those that do not run here.
-func openEngines(r *Result, procs, garbage int) (list []*opened, closeAll func()) {
+func openEngines(p Plan, r *Result, procs, garbage int) (list []*opened, closeAll func()) {
 	for _, info := range engines.All() {
 		e, err := info.New(procs)
 		if err != nil {
@@ -199,23 +227,41 @@ func openEngines(r *Result, procs, garbage int) (list []*opened, closeAll func()
 			continue
 		}
 		o := &opened{Engine: e, info: info}
-		for i := range garbage {
-			o.garbage = append(o.garbage, e.AfterFunc(time.Hour+time.Duration(i)*time.Microsecond, nop))
+		if err := o.litter(p, garbage); err != nil {
+			r.skipOnce(info.Name, err)
+			o.close(r)
+			continue
 		}
 		list = append(list, o)
 	}
 	return list, func() {
 		for _, o := range list {
-			if o.lost {
-				continue
-			}
-			for _, t := range o.garbage {
-				t.Stop()
-			}
-			if err := o.Close(); err != nil {
-				r.skip("closing "+o.info.Name, err)
+			if !o.lost {
+				o.close(r)
 			}
 		}
+	}
+}
+
+// litter starts n timers that are due in an hour.
+func (o *opened) litter(p Plan, n int) error {
+	f := p.fill(n)
+	for i := range n {
+		if err := f.made(i); err != nil {
+			return err
+		}
+		o.garbage = append(o.garbage, o.AfterFunc(time.Hour+time.Duration(i)*time.Microsecond, nop))
+	}
+	return nil
+}
+
+func (o *opened) close(r *Result) {
+	for _, t := range o.garbage {
+		t.Stop()
+	}
+	o.garbage = nil
+	if err := o.Close(); err != nil {
+		r.skip("closing "+o.info.Name, err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/detent-go/detent/lab/engine"
 	"github.com/detent-go/detent/lab/engines"
 )
 
@@ -42,20 +41,17 @@ func runWheel(ctx context.Context, p Plan, r *Result) error {
 				r.skipOnce(info.Name, err)
 				continue
 			}
-			// What Close does not end would be there in all that follows.
-			var pending []engine.Timer
-			if !info.Can(engine.Closes) {
-				pending = make([]engine.Timer, 0, n)
-			}
-			for i := range n {
-				if i%100_000 == 0 && ctx.Err() != nil {
-					break
+			pending, err := p.pendingTimers(info, e, n, func() bool { return ctx.Err() != nil })
+			if err != nil {
+				r.skip(info.Name+" with "+in, err)
+				for _, t := range pending {
+					t.Stop()
 				}
-				// Due in 60 to 96 minutes, in no order.
-				t := e.AfterFunc(time.Hour+time.Duration(uint32(i)*2654435761)*time.Microsecond/2, nop)
-				if pending != nil {
-					pending = append(pending, t)
+				pending = nil
+				if err := e.Close(); err != nil {
+					r.skip("closing "+info.Name, err)
 				}
+				continue
 			}
 			runtime.GC()
 			op := func() { e.AfterFunc(time.Minute, nop).Stop() }

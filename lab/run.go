@@ -27,15 +27,19 @@ type Plan struct {
 	Window  time.Duration // for how long at a time
 	Procs   []int         // values of GOMAXPROCS
 	Pending []int         // numbers of pending timers
+	Waiting []int         // numbers of pending contexts
 	Garbage int           // pending timers on each P in the benchmarks of package time
 	Sleeps  int           // sleeps of each way and duration
+	// Memory bounds what many pending timers may take, in bytes; 0: what the machine
+	// and the control groups of this process leave.
+	Memory uint64
 }
 
 // Full is the plan of docs/lab.md; Short runs everything in some minutes.
 func Full() Plan {
 	return Plan{
 		Rounds: 5, Window: 100 * time.Millisecond, Procs: procs(),
-		Pending: []int{1_000_000, 5_000_000, 10_000_000}, Garbage: 1 << 17, Sleeps: 300,
+		Pending: []int{1_000_000, 5_000_000, 10_000_000}, Waiting: concurrencies(), Garbage: 1 << 15, Sleeps: 300,
 	}
 }
 
@@ -43,13 +47,17 @@ func Full() Plan {
 func Short() Plan {
 	return Plan{
 		Short: true, Rounds: 3, Window: 10 * time.Millisecond, Procs: []int{1, runtime.NumCPU()},
-		Pending: []int{100_000, 1_000_000}, Garbage: 1 << 12, Sleeps: 40,
+		Pending: []int{100_000, 1_000_000}, Waiting: concurrencies(), Garbage: 1 << 12, Sleeps: 40,
 	}
 }
 
-// procs are 1, 2, 4 and the machine's own number.
+// procs are 1, 2, 4 and the machine's own number; and the one of an article's table, if
+// there are as many CPUs.
 func procs() []int {
 	list := []int{1, 2, 4, runtime.NumCPU()}
+	if runtime.NumCPU() > manyProcs {
+		list = append(list, manyProcs)
+	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }

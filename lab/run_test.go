@@ -13,7 +13,7 @@ import (
 // tiny runs everything in seconds, to see that it works.
 func tiny() Plan {
 	p := Short()
-	p.Rounds, p.Window, p.Procs, p.Pending, p.Garbage, p.Sleeps = 1, time.Millisecond, []int{2}, []int{1000, 2000}, 100, 3
+	p.Rounds, p.Window, p.Procs, p.Pending, p.Waiting, p.Garbage, p.Sleeps = 1, time.Millisecond, []int{2}, []int{1000, 2000}, []int{40, 400}, 100, 3
 	return p
 }
 
@@ -198,5 +198,24 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%s is %s (%s), want %s", got.ID, got.Verdict, got.Because, c.want)
 			}
 		}
+	}
+}
+
+// TestManyProcs: a GOMAXPROCS for which there are too few CPUs is published, not
+// measured, and says so.
+func TestManyProcs(t *testing.T) {
+	r := &Result{}
+	r.unmeasured(manyProcs)
+	published := 0
+	for _, f := range r.Figures {
+		if f.Here != nil {
+			t.Errorf("%+v is measured", f)
+		}
+		if f.Published != nil {
+			published++
+		}
+	}
+	if published != 2*len(benchmarks) || len(r.Skipped) != 1 {
+		t.Errorf("%d figures published, skipped %q", published, r.Skipped)
 	}
 }
