@@ -17,6 +17,10 @@ type Options struct {
 	// default service, as "default".
 	Services map[string]*timer.Service
 
+	// Queues are those of package timer, by the value of their label. A *timer.Queue
+	// is one, whatever its values are. nil: none.
+	Queues map[string]Queue
+
 	// TSC is a clock whose health is exported; nil: none.
 	TSC *clock.TSC
 
@@ -25,9 +29,16 @@ type Options struct {
 	NoTimeNow bool
 }
 
+// A Queue is a *timer.Queue of any type. What its service does to wake it is counted
+// by the service.
+type Queue interface {
+	Stats() timer.Stats
+}
+
 // A Collector is a prometheus.Collector. Its methods are safe for concurrent use.
 type Collector struct {
 	services []service
+	queues   []queue
 	tsc      *clock.TSC
 	now      *nowSampler // nil: none
 }
@@ -37,7 +48,12 @@ type service struct {
 	s    *timer.Service
 }
 
-// NewCollector returns a collector. It panics if a service is nil.
+type queue struct {
+	name string
+	q    Queue
+}
+
+// NewCollector returns a collector. It panics if a service or a queue is nil.
 func NewCollector(o Options) *Collector {
 	c := &Collector{tsc: o.TSC}
 	if o.Services == nil {
@@ -48,6 +64,12 @@ func NewCollector(o Options) *Collector {
 			panic("prom: service " + name + " is nil")
 		}
 		c.services = append(c.services, service{name, o.Services[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Queues)) {
+		if o.Queues[name] == nil {
+			panic("prom: queue " + name + " is nil")
+		}
+		c.queues = append(c.queues, queue{name, o.Queues[name]})
 	}
 	if !o.NoTimeNow {
 		c.now = newNowSampler()
@@ -70,7 +92,17 @@ var (
 
 	causeDesc = desc("timer_lateness_cause_seconds", "timer_lateness_seconds split by cause; the parts of each timer add up to its lateness.", "service", "cause")
 	spunDesc  = desc("timer_spun_seconds_total", "CPU time spent spinning until deadlines passed.", "service")
+	keptDesc  = desc("timer_kept_seconds_total", "Time for which a lane has kept its P while others queued for one.", "service")
 	wakerDesc = desc("timer_waker_info", "What wakes the service for precise timers: 1.", "service", "waker")
+	worseDesc = desc("timer_waker_fallback", "Whether no better waker could be made (1), as where file descriptors have run out.", "service")
+
+	queueStartedDesc   = desc("queue_started_total", "Values added, and reset after they had been delivered or stopped.", "queue")
+	queueStoppedDesc   = desc("queue_stopped_total", "Pending values stopped.", "queue")
+	queueResetDesc     = desc("queue_reset_total", "Pending values reset.", "queue")
+	queueDeliveredDesc = desc("queue_delivered_total", "Values delivered.", "queue")
+	queuePendingDesc   = desc("queue_pending", "Values that wait now.", "queue")
+	queueWakeupsDesc   = desc("queue_wakeups_total", "Times that the queue was woken by its service.", "queue")
+	queueLatenessDesc  = desc("queue_lateness_seconds", "By how much values were delivered after their deadlines.", "queue")
 
 	clockInfoDesc = desc("clock_info", "How each clock of the kernel is read in this process: by the vDSO, or why not.", "clock", "source")
 	trustedDesc   = desc("clock_trusted", "Whether the cycle counter is read (1), or the kernel's clock in its place (0).")
@@ -82,8 +114,13 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{startedDesc, stoppedDesc, resetDesc, firedDesc, pendingDesc, wakeupsDesc, latenessDesc, causeDesc, spunDesc, wakerDesc, clockInfoDesc} {
+	for _, d := range []*prometheus.Desc{startedDesc, stoppedDesc, resetDesc, firedDesc, pendingDesc, wakeupsDesc, latenessDesc, causeDesc, spunDesc, keptDesc, wakerDesc, worseDesc, clockInfoDesc} {
 		ch <- d
+	}
+	if len(c.queues) > 0 {
+		for _, d := range []*prometheus.Desc{queueStartedDesc, queueStoppedDesc, queueResetDesc, queueDeliveredDesc, queuePendingDesc, queueWakeupsDesc, queueLatenessDesc} {
+			ch <- d
+		}
 	}
 	if c.tsc != nil {
 		for _, d := range []*prometheus.Desc{trustedDesc, boundDesc, offsetDesc, fallbackDesc, jumpDesc} {
@@ -100,6 +137,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range c.services {
 		s.collect(ch)
 	}
+	for _, q := range c.queues {
+		q.collect(ch)
+	}
 	for _, k := range clock.Clocks() {
 		ch <- prometheus.MustNewConstMetric(clockInfoDesc, prometheus.GaugeValue, 1, k.String(), k.Source().String())
 	}
@@ -114,20 +154,14 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 
 func (s service) collect(ch chan<- prometheus.Metric) {
 	stats := s.s.Stats()
-	for _, v := range []struct {
-		desc  *prometheus.Desc
-		kind  prometheus.ValueType
-		value uint64
-	}{
+	counts(ch, s.name, []count{
 		{startedDesc, prometheus.CounterValue, stats.Started},
 		{stoppedDesc, prometheus.CounterValue, stats.Stopped},
 		{resetDesc, prometheus.CounterValue, stats.Reset},
 		{firedDesc, prometheus.CounterValue, stats.Fired},
 		{pendingDesc, prometheus.GaugeValue, stats.Pending},
 		{wakeupsDesc, prometheus.CounterValue, stats.Wakeups},
-	} {
-		ch <- prometheus.MustNewConstMetric(v.desc, v.kind, float64(v.value), s.name)
-	}
+	})
 	ch <- newHistogram(latenessDesc, stats.Lateness, "service", s.name)
 	for _, c := range []struct {
 		cause string
@@ -143,20 +177,51 @@ func (s service) collect(ch chan<- prometheus.Metric) {
 		ch <- newHistogram(causeDesc, c.part, "service", s.name, "cause", c.cause)
 	}
 	ch <- prometheus.MustNewConstMetric(spunDesc, prometheus.CounterValue, stats.Spun.Seconds(), s.name)
+	ch <- prometheus.MustNewConstMetric(keptDesc, prometheus.CounterValue, stats.Kept.Seconds(), s.name)
 	ch <- prometheus.MustNewConstMetric(wakerDesc, prometheus.GaugeValue, 1, s.name, stats.Waker)
+	ch <- prometheus.MustNewConstMetric(worseDesc, prometheus.GaugeValue, number(stats.WakerErr != nil), s.name)
+}
+
+// A count is one of Stats.
+type count struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value uint64
+}
+
+func counts(ch chan<- prometheus.Metric, name string, list []count) {
+	for _, c := range list {
+		ch <- prometheus.MustNewConstMetric(c.desc, c.kind, float64(c.value), name)
+	}
+}
+
+func number(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
+}
+
+func (q queue) collect(ch chan<- prometheus.Metric) {
+	stats := q.q.Stats()
+	counts(ch, q.name, []count{
+		{queueStartedDesc, prometheus.CounterValue, stats.Started},
+		{queueStoppedDesc, prometheus.CounterValue, stats.Stopped},
+		{queueResetDesc, prometheus.CounterValue, stats.Reset},
+		{queueDeliveredDesc, prometheus.CounterValue, stats.Fired},
+		{queuePendingDesc, prometheus.GaugeValue, stats.Pending},
+		{queueWakeupsDesc, prometheus.CounterValue, stats.Wakeups},
+	})
+	ch <- newHistogram(queueLatenessDesc, stats.Lateness, "queue", q.name)
 }
 
 func (c *Collector) collectTSC(ch chan<- prometheus.Metric) {
 	h := c.tsc.Health()
 	_, bound := c.tsc.Bounded()
-	trusted := 0.0
-	if h.Trusted {
-		trusted = 1
-	}
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
 	}
-	gauge(trustedDesc, trusted)
+	gauge(trustedDesc, number(h.Trusted))
 	gauge(boundDesc, bound.Seconds())
 	gauge(offsetDesc, h.Offset.Seconds())
 	ch <- prometheus.MustNewConstMetric(fallbackDesc, prometheus.CounterValue, float64(h.Fallbacks))

@@ -2,7 +2,9 @@ package prom
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"maps"
 	"math"
 	"os/exec"
 	"strings"
@@ -97,6 +99,103 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// families that are of a label's value, by name: their counters and gauges, and the
+// counts of their histograms.
+func valuesOf(m map[string]*dto.MetricFamily, label, value string) map[string]float64 {
+	values := map[string]float64{}
+	for name, f := range m {
+		for _, x := range f.GetMetric() {
+			for _, l := range x.GetLabel() {
+				if l.GetName() == label && l.GetValue() == value {
+					values[name] += x.GetCounter().GetValue() + x.GetGauge().GetValue() + float64(x.GetHistogram().GetSampleCount())
+				}
+			}
+		}
+	}
+	return values
+}
+
+// TestQueue: a queue's counts are exported, also of one that is closed.
+func TestQueue(t *testing.T) {
+	s, err := timer.NewManual(time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	q := timer.NewQueue(s.Service, func([]timer.Expired[string]) {})
+	c := NewCollector(Options{
+		Services: map[string]*timer.Service{"virtual": s.Service}, Queues: map[string]Queue{"leases": q}, NoTimeNow: true,
+	})
+	for range 3 {
+		q.Add(time.Second, "a")
+	}
+	h := q.Add(time.Hour, "b")
+	q.Reset(h, 2*time.Hour)
+	q.Stop(q.Add(time.Hour, "c"))
+	s.Advance(time.Minute)
+	want := map[string]float64{
+		"detent_queue_started_total": 5, "detent_queue_stopped_total": 1, "detent_queue_reset_total": 1,
+		"detent_queue_delivered_total": 3, "detent_queue_pending": 1, "detent_queue_lateness_seconds": 3,
+	}
+	check := func() {
+		t.Helper()
+		got := valuesOf(gather(t, c), "queue", "leases")
+		if got["detent_queue_wakeups_total"] == 0 {
+			t.Error("it has never been woken")
+		}
+		delete(got, "detent_queue_wakeups_total")
+		if !maps.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	check()
+	if err := q.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want["detent_queue_pending"], want["detent_queue_stopped_total"] = 0, valuesOf(gather(t, c), "queue", "leases")["detent_queue_stopped_total"]
+	check()
+}
+
+// TestLane: a lane is a service like another, and says that it is one.
+func TestLane(t *testing.T) {
+	lane, err := timer.NewLane(nil)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = lane.Close() })
+	done := make(chan struct{})
+	lane.AfterFunc(time.Microsecond, func() { close(done) })
+	<-done
+	m := gather(t, NewCollector(Options{Services: map[string]*timer.Service{"lane": lane}, NoTimeNow: true}))
+	got := valuesOf(m, "service", "lane")
+	if got["detent_timer_fired_total"] != 1 || got["detent_timer_waker_fallback"] != number(lane.Stats().WakerErr != nil) {
+		t.Errorf("%v", got)
+	}
+	if _, ok := got["detent_timer_kept_seconds_total"]; !ok {
+		t.Error("what it keeps its P for is missing")
+	}
+	if w := valuesOf(m, "waker", lane.Stats().Waker); w["detent_timer_waker_info"] != 1 {
+		t.Errorf("its waker %q is not named: %v", lane.Stats().Waker, w)
+	}
+}
+
+// TestContexts: contexts with deadlines are counted like timers.
+func TestContexts(t *testing.T) {
+	s := mustService(t)
+	c := NewCollector(Options{Services: map[string]*timer.Service{"s": s}, NoTimeNow: true})
+	_, cancel := s.WithTimeout(context.Background(), time.Hour)
+	ended, cancelEnded := s.WithTimeout(context.Background(), time.Microsecond)
+	defer cancelEnded()
+	<-ended.Done()
+	if got := valuesOf(gather(t, c), "service", "s"); got["detent_timer_started_total"] != 2 || got["detent_timer_fired_total"] != 1 || got["detent_timer_pending"] != 1 {
+		t.Errorf("%v", got)
+	}
+	cancel()
+	if got := valuesOf(gather(t, c), "service", "s"); got["detent_timer_stopped_total"] != 1 || got["detent_timer_pending"] != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestHistogram: no value is lost in either form, and every value of the service's
 // histogram lies in a bucket that holds it, up to the eighth that both are coarse by.
 func TestHistogram(t *testing.T) {
@@ -166,7 +265,9 @@ func TestHistogram(t *testing.T) {
 
 // TestLint asks client_golang's linter and, where it is installed, promtool.
 func TestLint(t *testing.T) {
-	c := NewCollector(Options{TSC: new(clock.TSC)})
+	q := timer.NewQueue[int](timer.Default(), nil)
+	t.Cleanup(func() { _ = q.Close() })
+	c := NewCollector(Options{TSC: new(clock.TSC), Queues: map[string]Queue{"q": q}})
 	problems, err := testutil.CollectAndLint(c)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)
@@ -215,6 +316,15 @@ func TestNilService(t *testing.T) {
 		}
 	}()
 	NewCollector(Options{Services: map[string]*timer.Service{"web": nil}})
+}
+
+func TestNilQueue(t *testing.T) {
+	defer func() {
+		if p := recover(); p == nil || !strings.Contains(p.(string), "leases") {
+			t.Errorf("panic %v", p)
+		}
+	}()
+	NewCollector(Options{Queues: map[string]Queue{"leases": nil}})
 }
 
 // TestClosed: the counts of a closed service are still there.

@@ -9,17 +9,24 @@
 // # Metrics
 //
 // All names begin with detent_. Label service is the name from Options.Services,
-// and nothing that a program does at run time adds a series: their number is known
-// when the collector is made, but for one per CPU and clock source.
+// be it a service that timer.New made, a lane or a manual one, and label queue that
+// from Options.Queues. Nothing that a program does at run time adds a series: their
+// number is known when the collector is made, but for one per CPU and clock source.
 //
-//	timer_started_total, timer_stopped_total,      timers by what became of them
+//	timer_started_total, timer_stopped_total,      timers, sleeps and contexts by what became of them
 //	timer_reset_total, timer_fired_total
 //	timer_pending                                  timers that wait
 //	timer_wakeups_total                            times that the service was woken
 //	timer_lateness_seconds                         histogram, deadline to fire
 //	timer_lateness_cause_seconds{cause}            histogram, the same split by whose fault it is
 //	timer_spun_seconds_total                       CPU time spent spinning
+//	timer_kept_seconds_total                       time that a lane has kept its P for itself
 //	timer_waker_info{waker}                        1: what wakes the service
+//	timer_waker_fallback                           1 where no better waker could be made
+//	queue_started_total, queue_stopped_total,      values of a queue by what became of them
+//	queue_reset_total, queue_delivered_total
+//	queue_pending, queue_wakeups_total             values that wait; times that it was woken
+//	queue_lateness_seconds                         histogram, deadline to delivery
 //	time_now_duration_seconds{cpu,vdso}            histogram, what time.Now costs
 //	clock_info{clock,source}                       1: how each clock is read
 //	clock_trusted                                  1 while the cycle counter is used

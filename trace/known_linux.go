@@ -40,6 +40,7 @@ func (t *Tracer) meetLocked(pid int, why EventKind) *known {
 		}
 	}
 	t.known[pid] = k
+	t.quotaBaseLocked(k)
 	return k
 }
 

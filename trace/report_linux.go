@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/detent-go/detent/trace/internal/bpf"
-	"github.com/detent-go/detent/trace/internal/proc"
 )
 
 const clocksourceFile = "sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -109,20 +108,13 @@ func (t *Tracer) processLocked(pid int, k *known, r *raw) Process {
 	}
 	// Of all the machine's processes, of those only that suffer from one.
 	look := !t.opts.everyone() || p.Wait != nil && p.Wait.Throttled.Sum > 0
-	if q := t.quota(k, look); q != nil {
-		p.Quota = &Quota{"/" + q.Dir, "/" + q.Dir + "/" + q.File, q.Quota, q.Period, q.Periods, q.Throttles, q.Throttled}
+	if look {
+		p.Quota = t.quotaLocked(k)
 	}
 	if t.opts.Features&WatchGoScheduler != 0 && !t.opts.everyone() {
 		p.Go = t.goLocked(k)
 	}
 	return p
-}
-
-func (t *Tracer) quota(k *known, look bool) *proc.Quota {
-	if !look {
-		return nil
-	}
-	return k.Quota(t.root)
 }
 
 var callNames = []string{"clock_gettime", "gettimeofday", "time"}

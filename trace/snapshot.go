@@ -141,7 +141,7 @@ type Wait struct {
 }
 
 // A Quota is the CPU quota of a cgroup, the tightest of a process's own and those
-// above it, and what it did.
+// above it, and what it did since the tracer met the cgroup.
 type Quota struct {
 	Path string `json:"path"`
 	// File is the one that sets it: cpu.max, or cpu.cfs_quota_us for version 1.

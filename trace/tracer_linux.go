@@ -21,6 +21,7 @@ import (
 
 	"github.com/detent-go/detent/trace/internal/bpf"
 	"github.com/detent-go/detent/trace/internal/goprog"
+	"github.com/detent-go/detent/trace/internal/proc"
 	"github.com/detent-go/detent/trace/internal/symbol"
 )
 
@@ -63,6 +64,7 @@ type Tracer struct {
 	programs map[string]*goprog.Program // by their file
 	kernel   map[uint64]string          // functions of the kernel's timers
 	lost     map[string]uint64          // what has been dropped in this process
+	quotas   map[string]*proc.Quota     // by the cgroups of a process: see quotaBaseLocked
 }
 
 // Start begins to watch, until the context ends or Close is called. If opts is nil,
@@ -84,6 +86,7 @@ func Start(ctx context.Context, opts *Options) (*Tracer, error) {
 		known: make(map[int]*known), frames: make(map[frameKey]Frame),
 		programs: make(map[string]*goprog.Program),
 		kernel:   make(map[uint64]string), stacks: make(map[int]*samples), lost: make(map[string]uint64),
+		quotas: make(map[string]*proc.Quota),
 	}
 	t.symbols = symbol.NewCache(t.root)
 	if err := t.start(); err != nil {

@@ -89,8 +89,8 @@ func (f *serveFlags) serve(ctx context.Context, stderr io.Writer) error {
 	if f.trace {
 		w := serve.NewWatcher(log)
 		w.Started = drop
-		o.Watch, o.Metrics = func(ctx context.Context, show func([]serve.Process, []probe.Finding)) error {
-			err := w.Watch(ctx, show)
+		o.Watch, o.Metrics = func(ctx context.Context, latest func() *probe.Report, show func([]serve.Process, []probe.Finding)) error {
+			err := w.Watch(ctx, latest, show)
 			if err != nil {
 				drop() // There is nothing to keep them for.
 			}

@@ -1,8 +1,11 @@
+//go:build amd64 || arm64
+
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +17,7 @@ import (
 	"time"
 
 	"github.com/detent-go/detent/cmd/internal/patient"
+	"github.com/detent-go/detent/probe"
 )
 
 // served is `detent serve` as a process of its own.
@@ -53,40 +57,68 @@ func startServe(t *testing.T) *served {
 // seen is what the test reads of the server's state.
 type seen struct {
 	Watching string
-	Findings []struct{ ID, Title string }
+	Findings []probe.Finding
 }
 
-func (s *served) state(t *testing.T) (st seen) {
+// titled is how a finding's title names a process.
+func titled(p *patient.Patient) string { return "PID " + strconv.Itoa(p.PID()) + ")" }
+
+func (s *served) get(t *testing.T, path string) string {
 	t.Helper()
-	res, err := http.Get(s.url + "api/state")
+	res, err := http.Get(s.url + path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&st); err != nil {
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (s *served) state(t *testing.T) (st seen) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(s.get(t, "api/state")), &st); err != nil {
 		t.Fatal(err)
 	}
 	return st
 }
 
-// TestServePatient: when a process that makes needless system calls starts, the
-// server names it, having given up its powers over the machine; and SIGTERM ends the
-// server cleanly.
+// patients are what serve names, and how.
+var patients = map[patient.Fault]string{
+	patient.Direct: "explain.direct-calls", patient.NoVDSO: "explain.vdso-hidden", patient.Throttled: "explain.throttled",
+}
+
+// TestServePatient: when processes with faults start, the server names them as
+// detent explain does, and counts them, having given up its powers over the machine;
+// the healthy one is left in peace; and SIGTERM ends the server cleanly.
 func TestServePatient(t *testing.T) {
 	s := startServe(t)
 	eventually(t, "it watches, or says why not", func() bool { return s.state(t).Watching != "" || powerless(t, s.cmd.Process.Pid) })
 	if why := s.state(t).Watching; why != "" {
 		t.Skip(why)
 	}
-	p := patient.Run(t, patient.Direct)
-	eventually(t, "the patient is named", func() bool {
-		for _, f := range s.state(t).Findings {
-			if f.ID == "process.clock-system-calls" && strings.Contains(f.Title, "PID "+strconv.Itoa(p.PID())+")") {
-				return true
-			}
-		}
-		return false
-	})
+	healthy := titled(patient.Run(t, patient.Healthy))
+	for fault, id := range patients {
+		t.Run(string(fault), func(t *testing.T) {
+			p := titled(patient.Run(t, fault))
+			eventually(t, "the patient is named", func() bool {
+				for _, f := range s.state(t).Findings {
+					if strings.HasPrefix(f.ID, "explain.") && strings.Contains(f.Title, healthy) && !ofMachine(f.ID) {
+						t.Errorf("the healthy one has %s: %s", f.ID, f.Title)
+					}
+					if f.ID == id && strings.Contains(f.Title, p) {
+						return len(f.Evidence) > 0 && len(f.Remedy) > 0
+					}
+				}
+				return false
+			})
+			eventually(t, "the patient is counted", func() bool {
+				return regexp.MustCompile(`(?m)^detent_process_findings\{id="` + id + `",severity="\w+"\} [1-9]`).MatchString(s.get(t, "metrics"))
+			})
+		})
+	}
 	if !powerless(t, s.cmd.Process.Pid) {
 		t.Error("it has kept CAP_SYS_ADMIN")
 	}

@@ -27,6 +27,30 @@ type Cost struct {
 	Call time.Duration // the same clock by system call
 }
 
+// CostOf is what a report has measured of that; what it has not is 0.
+func CostOf(r *probe.Report) (cost Cost) {
+	for _, result := range r.Results {
+		d, ok := result.Data.(*probe.ClocksData)
+		if !ok {
+			continue
+		}
+		for _, c := range d.Clocks {
+			switch {
+			case c.Package == "time" && c.Name == "Now":
+				cost.Now = nanoseconds(c.Cost.Least)
+			case c.Package == "clock" && c.Name == "Mono":
+				cost.VDSO = nanoseconds(c.Cost.Least)
+				if c.Syscall != nil {
+					cost.Call = nanoseconds(c.Syscall.Least)
+				}
+			}
+		}
+	}
+	return cost
+}
+
+func nanoseconds(ns float64) time.Duration { return time.Duration(ns + 0.5) }
+
 // call is what a system call for the time costs, with the way there and back.
 func (f *Facts) call() time.Duration {
 	if f.Cost.Call > 0 {

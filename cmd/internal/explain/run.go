@@ -136,27 +136,9 @@ func measure(ctx context.Context, f *Facts) error {
 		return err
 	}
 	f.Machine = report.Findings()
-	for _, r := range report.Results {
-		d, ok := r.Data.(*probe.ClocksData)
-		if !ok {
-			continue
-		}
-		for _, c := range d.Clocks {
-			switch {
-			case c.Package == "time" && c.Name == "Now":
-				f.Cost.Now = nanoseconds(c.Cost.Least)
-			case c.Package == "clock" && c.Name == "Mono":
-				f.Cost.VDSO = nanoseconds(c.Cost.Least)
-				if c.Syscall != nil {
-					f.Cost.Call = nanoseconds(c.Syscall.Least)
-				}
-			}
-		}
-	}
+	f.Cost = CostOf(report)
 	return err
 }
-
-func nanoseconds(ns float64) time.Duration { return time.Duration(ns + 0.5) }
 
 // unseen lists the hooks that are absent, and what was dropped. That a program is no
 // Go program is not worth a word.

@@ -99,7 +99,7 @@ func alerts(t *testing.T) (list []rule) {
 // test, a section in docs/fleet.md, and a link to a heading that there is.
 func TestAlertsDocumented(t *testing.T) {
 	docs := map[string]string{}
-	for _, name := range []string{"fleet.md", "findings.md"} {
+	for _, name := range []string{"explain.md", "fleet.md", "findings.md"} {
 		docs[name] = read(t, filepath.Join("..", "..", "..", "docs", name))
 	}
 	tests := read(t, deploy("prometheus/detent.rules.test.yml"))
@@ -160,20 +160,23 @@ func anchors(page string) (list []string) {
 
 // TestFindingsNamed: the findings that rules name are documented ones.
 func TestFindingsNamed(t *testing.T) {
-	findings := read(t, filepath.Join("..", "..", "..", "docs", "findings.md"))
+	var pages string
+	for _, name := range []string{"explain.md", "findings.md"} {
+		pages += read(t, filepath.Join("..", "..", "..", "docs", name))
+	}
 	ids := regexp.MustCompile(`\bid!?="([^"]+)"`).FindAllStringSubmatch(read(t, deploy("prometheus/detent.rules.yml")), -1)
 	if len(ids) == 0 {
 		t.Fatal("no rule names a finding")
 	}
 	for _, m := range ids {
-		if !strings.Contains(findings, "### "+m[1]+"\n") {
-			t.Errorf("docs/findings.md has no %s", m[1])
+		if !strings.Contains(pages, "### "+m[1]+"\n") {
+			t.Errorf("nothing documents %s", m[1])
 		}
 	}
 }
 
 // capabilities that detent serve keeps, by the kernel's names without CAP_.
-var capabilities = []string{"BPF", "DAC_READ_SEARCH", "PERFMON", "SYSLOG", "SYS_NICE", "SYS_PTRACE"}
+var capabilities = []string{"BPF", "DAC_READ_SEARCH", "PERFMON", "SYSLOG", "SYS_PTRACE"}
 
 // unit returns the values of a setting of the service unit.
 func unit(t *testing.T, setting string) []string {

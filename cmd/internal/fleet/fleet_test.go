@@ -56,6 +56,7 @@ func TestFleet(t *testing.T) {
 				p.fires(t, "DetentClocksourceWithoutVDSO", "slow", `severity="critical", clocksource="hpet"`)
 				p.fires(t, "DetentCriticalFinding", "backward", `severity="critical", id="steps.back"`)
 				p.fires(t, "DetentVDSOBypassed", "bypassing", `reason="direct-call"`)
+				p.fires(t, "DetentProcessFinding", "bypassing", `id="explain.direct-calls"`)
 				p.fires(t, "DetentDown", "gone", `severity="warning"`)
 			})
 			t.Run("dashboard", func(t *testing.T) { testDashboard(t, p) })

@@ -6,7 +6,8 @@
 // Three goroutines and no more watch the host, whoever looks: the prober, which
 // makes a run of package probe now and then and looks at the host's files in
 // between; the sampler, which sleeps in each way some times a second; and the
-// watcher of processes, where eBPF is to be had. Each puts what it has found into
+// watcher of processes, where eBPF is to be had, which judges them by the rules of
+// package explain. Each puts what it has found into
 // the state, whole. Handlers read the state and wait for nothing.
 //
 // # Ground rules

@@ -11,8 +11,7 @@ import (
 var kept = []cap.Value{
 	cap.BPF, cap.PERFMON, // reading the maps, and attaching to what starts
 	cap.SYS_PTRACE, cap.DAC_READ_SEARCH, // /proc of other users' processes
-	cap.SYSLOG,   // the kernel's log and symbols
-	cap.SYS_NICE, // a lane with a priority, and pinning
+	cap.SYSLOG, // the kernel's log and symbols
 }
 
 // Drop gives up the privileges that are not needed any more. What this process does

@@ -39,7 +39,7 @@ func start(t *testing.T) *running {
 	watching := make(chan struct{})
 	o := Options{
 		Every: time.Hour, Log: slog.New(slog.DiscardHandler),
-		Watch: func(ctx context.Context, show func([]Process, []probe.Finding)) error {
+		Watch: func(ctx context.Context, _ func() *probe.Report, show func([]Process, []probe.Finding)) error {
 			r.show = show
 			close(watching)
 			<-ctx.Done()

@@ -26,9 +26,10 @@ type Options struct {
 	// Every is how often the whole probe runs: 3 seconds of a CPU each time.
 	Every time.Duration
 	// Watch watches processes until ctx ends, and shows each second or so what it
-	// has seen, and what is wrong with them. It returns early, with the reason, if
-	// they cannot be watched. nil: nobody does.
-	Watch func(ctx context.Context, show func([]Process, []probe.Finding)) error
+	// has seen, and what is wrong with them; latest is the machine's latest report,
+	// nil before there is one. It returns early, with the reason, if processes
+	// cannot be watched. nil: nobody does.
+	Watch func(ctx context.Context, latest func() *probe.Report, show func([]Process, []probe.Finding)) error
 	// Metrics are exported beside those of the server.
 	Metrics []prometheus.Collector
 	Log     *slog.Logger
@@ -116,7 +117,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) watch(ctx context.Context) {
 	err := errors.New("it was not asked for")
 	if s.o.Watch != nil {
-		err = s.o.Watch(ctx, s.board.setProcesses)
+		err = s.o.Watch(ctx, s.board.latest, s.board.setProcesses)
 	}
 	if ctx.Err() != nil {
 		return

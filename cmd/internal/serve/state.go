@@ -76,6 +76,11 @@ type Process struct {
 	Wakeups float64 `json:"wakeups_per_s"`
 	// Late is the 99th percentile of how late its timers were; 0 if it had none.
 	Late time.Duration `json:"late_p99_ns"`
+	// LateBy is where most of its lateness went, by the names of label part of
+	// detent_trace_lateness_seconds_total; "" if it had none.
+	LateBy string `json:"late_by"`
+	// Findings are those of docs/explain.md that it has, by ID, the root cause first.
+	Findings []string `json:"findings"`
 }
 
 // board holds the state, and the latest report of the probe.

@@ -2,12 +2,14 @@ package serve
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/detent-go/detent/cmd/internal/explain"
 	"github.com/detent-go/detent/probe"
 	"github.com/detent-go/detent/trace"
 )
@@ -34,43 +36,109 @@ func snapshot() *trace.Snapshot {
 	}
 }
 
-// TestCulprits: a process is named for calls that it need not make, if they are many.
-func TestCulprits(t *testing.T) {
-	list := culprits(snapshot())
-	if len(list) != 1 {
-		t.Fatalf("%+v", list)
+// TestJudge: a process has the findings that detent explain has of it, with its name
+// and number; this process has none, whatever it does.
+func TestJudge(t *testing.T) {
+	d := snapshot()
+	j := judge(d, nil, 4711)
+	var p trace.Process
+	for _, x := range d.Processes {
+		if x.Comm == "sick" {
+			p = x
+		}
 	}
-	f := list[0]
-	if f.ID != "process.clock-system-calls" || f.Severity != probe.Warning || len(f.Remedy) == 0 ||
-		!strings.Contains(f.Title, "sick (PID 2) makes 100000 system calls a second") {
-		t.Errorf("%+v", f)
+	want := explain.Judge(explain.Facts{Process: p, Elapsed: d.Elapsed})
+	if len(want) != 1 || want[0].ID != "explain.direct-calls" {
+		t.Fatalf("%+v", want)
 	}
-	from := f.Evidence[len(f.Evidence)-1]
-	if from.Value != "main.loop (main.go:7)" {
-		t.Errorf("evidence %+v", from)
+	i := slices.IndexFunc(j.findings, func(f probe.Finding) bool { return f.ID == want[0].ID })
+	if i < 0 {
+		t.Fatalf("%+v", j.findings)
 	}
-	var many trace.Snapshot
-	many.Elapsed = time.Second
-	for pid := range 100 {
-		many.Processes = append(many.Processes, trace.Process{PID: pid, ClockCalls: []trace.ClockCalls{{Count: 1 << 20, Reason: trace.ReasonNoVDSO}}})
+	f := j.findings[i]
+	if f.Title != "sick (PID 2): "+want[0].Title || f.Severity != want[0].Severity ||
+		!slices.Equal(f.Evidence, want[0].Evidence) || !slices.Equal(f.Remedy, want[0].Remedy) {
+		t.Errorf("%+v, want %+v", f, want[0])
 	}
-	if n := len(culprits(&many)); n != maxCulprits {
-		t.Errorf("%d findings of 100 processes", n)
+	if !strings.Contains(f.Title, "main.loop (main.go:7)") {
+		t.Errorf("the place is not named: %s", f.Title)
 	}
-	if n := len(processesOf(&many)); n != maxShown {
-		t.Errorf("%d processes shown of 100", n)
+	ids := func(j judgement) (list []string) {
+		for _, f := range j.findings {
+			list = append(list, f.ID)
+		}
+		return list
+	}
+	if got := ids(j); !slices.Equal(got, []string{"explain.direct-calls", "explain.clock-not-on-vdso", "explain.no-vdso"}) {
+		t.Errorf("%q", got)
+	}
+	if got := ids(judge(d, nil, 2)); slices.Contains(got, "explain.direct-calls") {
+		t.Errorf("it has judged itself: %q", got)
 	}
 }
 
+// TestJudgeMany: the page shows the worst, the counts are of all.
+func TestJudgeMany(t *testing.T) {
+	var many trace.Snapshot
+	many.Elapsed = time.Second
+	for pid := range 100 {
+		p := trace.Process{PID: pid + 1, ClockCalls: []trace.ClockCalls{{Count: 1 << 20, Reason: trace.ReasonNoVDSO}}}
+		if pid == 77 {
+			p.ClockCalls[0].Reason = trace.ReasonUnknown // which is never critical
+		}
+		p.Ended = pid == 99
+		many.Processes = append(many.Processes, p)
+	}
+	j := judge(&many, nil, 0)
+	if len(j.findings) != maxFindings || j.findings[0].Severity != probe.Critical {
+		t.Errorf("%d findings of 100 processes: %+v", len(j.findings), j.findings[0])
+	}
+	if n := j.counts[kindOfFinding{"explain.no-vdso", probe.Critical}]; n != 98 {
+		t.Errorf("%d processes are counted: %v", n, j.counts)
+	}
+	list := processesOf(&many, j)
+	if len(list) != maxShown || !slices.Equal(list[0].Findings, []string{"explain.no-vdso"}) {
+		t.Errorf("%d processes shown of 100: %+v", len(list), list[0])
+	}
+}
+
+// TestJudgeBecause: what the machine is at fault for names the machine's finding,
+// which the probe shows.
+func TestJudgeBecause(t *testing.T) {
+	d := snapshot()
+	for i := range d.Processes {
+		for k := range d.Processes[i].ClockCalls {
+			d.Processes[i].ClockCalls[k].Reason = trace.ReasonClocksource
+		}
+	}
+	r := &probe.Report{Results: []probe.Result{{Findings: []probe.Finding{{ID: "clocksource.no-vdso", Severity: probe.Critical}}}}}
+	for _, f := range judge(d, r, 0).findings {
+		if f.ID != "explain.clocksource" || f.Because != "clocksource.no-vdso" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// TestProcessesOf: those with findings come first, then the busiest; and each says
+// where its lateness is from.
 func TestProcessesOf(t *testing.T) {
-	list := processesOf(snapshot())
-	if len(list) != 4 || list[0].PID != 3 || list[1].PID != 2 || list[1].ClockCalls != 100_000 || list[1].Late < 3*time.Millisecond {
+	d := snapshot()
+	list := processesOf(d, judge(d, nil, 0))
+	if len(list) != 4 || list[1].PID != 2 || list[1].ClockCalls != 100_000 || list[1].Late < 3*time.Millisecond || list[1].LateBy != "run queue" {
 		t.Errorf("%+v", list)
 	}
-	for _, p := range list {
-		if p.PID == 5 && (p.Timers != 10 || p.Wakeups != 3) {
-			t.Errorf("%+v", p)
-		}
+	if list[3].PID != 5 || list[3].Timers != 10 || list[3].Wakeups != 3 || list[3].LateBy != "" || len(list[3].Findings) > 0 {
+		t.Errorf("%+v", list[3])
+	}
+	if first := processesOf(d, judge(d, nil, 3)); first[0].PID != 2 {
+		t.Errorf("%+v is before one with a finding", first[0])
+	}
+	// One that does nothing but suffer.
+	still := trace.Process{PID: 6, Comm: "still", Quota: &trace.Quota{Quota: 1, Period: 2, Periods: 10, Throttles: 9}}
+	d.Processes = append(d.Processes, still)
+	list = processesOf(d, judge(d, nil, 0))
+	if !slices.ContainsFunc(list, func(p Process) bool { return p.PID == 6 && slices.Equal(p.Findings, []string{"explain.throttled"}) }) {
+		t.Errorf("%+v", list)
 	}
 }
 
@@ -99,6 +167,22 @@ detent_trace_dropped_total{what="processes"} 2
 # TYPE detent_trace_hook_seconds_total counter
 detent_trace_hook_seconds_total{hook="tp_btf/x"} 0.001
 `
+	d := snapshot()
+	w.count(judge(d, nil, 0))
+	w.count(judge(d, nil, 2))
+	const found = `
+# HELP detent_process_findings Processes that have a finding of docs/explain.md now, by its ID and severity.
+# TYPE detent_process_findings gauge
+detent_process_findings{id="explain.clock-not-on-vdso",severity="warning"} 1
+detent_process_findings{id="explain.direct-calls",severity="warning"} 0
+detent_process_findings{id="explain.no-vdso",severity="notice"} 1
+`
+	if err := testutil.CollectAndCompare(w, strings.NewReader(found), "detent_process_findings"); err != nil {
+		t.Error(err)
+	}
+	if problems, err := testutil.CollectAndLint(w); err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
 	if err := testutil.CollectAndCompare(w, strings.NewReader(want), "detent_trace_clock_calls_total", "detent_trace_dropped_total", "detent_trace_hook_seconds_total"); err != nil {
 		t.Error(err)
 	}

@@ -117,8 +117,8 @@
     tiles(s);
     sleeps(s);
     slow(s);
-    $('watching').textContent = s.watching || 'Those that read the clock by system calls, arm timers or are woken most.';
-    rows('processes', s.processes.map(p => [p.name, p.pid, rate(p.clock_calls_per_s), rate(p.timers_per_s), rate(p.wakeups_per_s), p.late_p99_ns ? duration(p.late_p99_ns) : '']), 'None.');
+    $('watching').textContent = s.watching || 'Those with findings first, then those that read the clock by system calls, arm timers or are woken most.';
+    rows('processes', s.processes.map(p => [p.name, p.pid, rate(p.clock_calls_per_s), rate(p.timers_per_s), rate(p.wakeups_per_s), p.late_p99_ns ? duration(p.late_p99_ns) : '', p.late_by, (p.findings || []).join(', ')]), 'None.');
   };
   const link = up => {
     $('link').textContent = up ? 'live' : 'connection lost';

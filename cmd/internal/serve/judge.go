@@ -1,0 +1,128 @@
+package serve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/detent-go/detent/cmd/internal/explain"
+	"github.com/detent-go/detent/probe"
+	"github.com/detent-go/detent/trace"
+)
+
+const (
+	// maxFindings is how many findings about processes are shown, and maxShown how
+	// many processes, the worst of each.
+	maxFindings = 20
+	maxShown    = 20
+)
+
+// A judgement is what is the matter with processes, by the rules of detent explain.
+type judgement struct {
+	findings []probe.Finding // the worst, with the process in their titles
+	counts   map[kindOfFinding]int
+	byPID    map[int][]probe.Finding // the root cause first
+}
+
+// A kindOfFinding is what findings are counted by. There are as many as explain has
+// IDs and severities, however many processes there are.
+type kindOfFinding struct {
+	id       string
+	severity probe.Severity
+}
+
+// judge judges each process but this one, self, which reads clocks by system calls
+// to see what they cost. r is the latest report of the machine, nil before the first.
+func judge(d *trace.Snapshot, r *probe.Report, self int) judgement {
+	j := judgement{findings: []probe.Finding{}, counts: map[kindOfFinding]int{}, byPID: map[int][]probe.Finding{}}
+	facts := explain.Facts{Elapsed: d.Elapsed, Clocksource: d.Clocksource}
+	if r != nil {
+		facts.Machine, facts.Cost = r.Findings(), explain.CostOf(r)
+	}
+	for _, p := range d.Processes {
+		if p.PID == self || p.Ended {
+			continue
+		}
+		facts.Process = p
+		for _, f := range explain.Judge(facts) {
+			// What is of the machine is among the probe's findings.
+			if !strings.HasPrefix(f.ID, "explain.") || f.Severity == probe.Info {
+				continue
+			}
+			j.counts[kindOfFinding{f.ID, f.Severity}]++
+			j.byPID[p.PID] = append(j.byPID[p.PID], f)
+			f.Title = fmt.Sprintf("%s (PID %d): %s", p.Comm, p.PID, f.Title)
+			j.findings = append(j.findings, f)
+		}
+	}
+	slices.SortStableFunc(j.findings, func(a, b probe.Finding) int {
+		return cmp.Or(-cmp.Compare(a.Severity, b.Severity), -cmp.Compare(a.Confidence, b.Confidence))
+	})
+	j.findings = j.findings[:min(len(j.findings), maxFindings)]
+	return j
+}
+
+// processesOf returns the worst: those with findings, then those that read the clock
+// by system calls, arm timers or are woken most.
+func processesOf(d *trace.Snapshot, j judgement) []Process {
+	seconds := d.Elapsed.Seconds()
+	if seconds <= 0 {
+		return nil
+	}
+	list := []Process{}
+	for _, p := range d.Processes {
+		x := Process{PID: p.PID, Name: p.Comm, Findings: []string{}}
+		for _, c := range p.ClockCalls {
+			x.ClockCalls += float64(c.Count) / seconds
+		}
+		for _, t := range p.Timers {
+			x.Timers += float64(t.Armed) / seconds
+			x.Wakeups += float64(t.Woken) / seconds
+		}
+		for _, l := range p.Lateness {
+			x.Late = max(x.Late, l.Total.Quantile(0.99))
+		}
+		x.LateBy = largestPart(p.Lateness)
+		for _, f := range j.byPID[p.PID] {
+			x.Findings = append(x.Findings, f.ID)
+		}
+		if x.ClockCalls+x.Timers+x.Wakeups > 0 || len(x.Findings) > 0 {
+			list = append(list, x)
+		}
+	}
+	worst := func(p Process) int { return int(explain.Worst(j.byPID[p.PID])) }
+	weight := func(p Process) float64 { return p.ClockCalls + 10*p.Timers + 10*p.Wakeups }
+	slices.SortFunc(list, func(a, b Process) int {
+		return cmp.Or(-cmp.Compare(worst(a), worst(b)), -cmp.Compare(weight(a), weight(b)), cmp.Compare(a.PID, b.PID))
+	})
+	return list[:min(len(list), maxShown)]
+}
+
+// parts of lateness, by the names of the metric.
+var parts = []struct {
+	name string
+	of   func(*trace.Lateness) *trace.Histogram
+}{
+	{"slack", func(l *trace.Lateness) *trace.Histogram { return &l.Slack }},
+	{"interrupt", func(l *trace.Lateness) *trace.Histogram { return &l.Interrupt }},
+	{"wake", func(l *trace.Lateness) *trace.Histogram { return &l.Wake }},
+	{"throttled", func(l *trace.Lateness) *trace.Histogram { return &l.Throttled }},
+	{"run queue", func(l *trace.Lateness) *trace.Histogram { return &l.RunQueue }},
+}
+
+// largestPart is where most of the lateness went, "" if there was none.
+func largestPart(list []trace.Lateness) string {
+	var name string
+	var most int64
+	for _, part := range parts {
+		var sum int64
+		for i := range list {
+			sum += int64(part.of(&list[i]).Sum)
+		}
+		if sum > most {
+			name, most = part.name, sum
+		}
+	}
+	return name
+}
