@@ -117,32 +117,7 @@ var claims = []claim{
 		return verdict(near(idle) && near(busy)), fmt.Sprintf("%.0f sleeps a second while the program is idle, %.0f while it computes: the monitor doubles its delay from 20 us to 10 ms, and rests when nothing runs (runtime/proc.go)", idle, busy)
 	}},
 
-	{"K1", "Go 1.13's timer goroutines cost more context switches than Go 1.14's timers in the netpoller", func(r *Report) (Verdict, string) {
-		x := r.result("syscalls")
-		if x == nil {
-			return NotRun, `needs the experiment "syscalls"`
-		}
-		var old, young float64
-		var haveOld, haveYoung bool
-		for _, f := range x.Figures {
-			if f.What == "voluntary switches" && f.Here != nil {
-				switch f.Who {
-				case "buckets64":
-					old, haveOld = *f.Here, true
-				case "netpoll114":
-					young, haveYoung = *f.Here, true
-				}
-			}
-		}
-		if !haveOld || !haveYoung {
-			return NotRun, "needs the engines buckets64 and netpoll114, on Linux"
-		}
-		because := fmt.Sprintf("voluntary switches on the articles' workload: buckets64 %.0f, netpoll114 %.0f", old, young)
-		if young < 1.25*old && old < 1.25*young {
-			return NotTestable, undecided + because
-		}
-		return verdict(young < old), because
-	}},
+	{"K1", "Go 1.13's timer goroutines cost more context switches than Go 1.14's timers in the netpoller", decideK1},
 	{"K2", "a coarse timing wheel still beats Go 1.14's timers", func(r *Report) (Verdict, string) {
 		return overPending(r, 0, "wheel", "netpoll114", func(a, b []float64) float64 { return b[len(b)-1] / a[len(a)-1] })
 	}},

@@ -16,9 +16,9 @@ var watched = []string{"futex", "nanosleep", "clock_nanosleep", "epoll_wait", "e
 var systemCalls = Experiment{
 	Name:  "syscalls",
 	Title: "What an engine asks of the kernel",
-	About: "System calls and context switches of this process while each group of timers that is started is due before the one before, so that the engine has to be woken to sleep anew; and then while they fire. System calls by the kernel's tracepoints, switches by getrusage, the rest as the engine counts itself.",
+	About: "System calls and context switches of this process while each group of timers that is started is due before the one before, so that the engine has to be woken to sleep anew; and then while they fire. System calls by the kernel's tracepoints, switches by getrusage, the rest as the engine counts itself. The program alone sleeps as often as while it starts the groups, and starts none.",
 	Takes: func(p Plan) time.Duration {
-		return time.Duration(len(engines.All())) * (2*groupTime(p) + 150*time.Millisecond)
+		return time.Duration(len(engines.All()))*(2*groupTime(p)+150*time.Millisecond) + groupTime(p)
 	},
 	run: runSyscalls,
 }
@@ -39,8 +39,26 @@ const groupEvery = 2 * time.Millisecond
 
 func groupTime(p Plan) time.Duration { return time.Duration(groups(p)) * groupEvery }
 
-// workload starts the groups and waits until all timers have fired.
-func workload(ctx context.Context, e engine.Engine, p Plan) error {
+// whileStarting are the voluntary switches until the last group has been started.
+const whileStarting = "of these, while starting"
+
+// driverAlone is the program of workload without its timers.
+const driverAlone = "program alone"
+
+// driver sleeps as often as workload does while it starts the groups. While they fire
+// workload waits for them alone, and all that happens is the engine's doing.
+func driver(ctx context.Context, p Plan) error {
+	for range groups(p) {
+		if err := alive(ctx); err != nil {
+			return err
+		}
+		time.Sleep(groupEvery)
+	}
+	return nil
+}
+
+// workload starts the groups, calls begun, and waits until all timers have fired.
+func workload(ctx context.Context, e engine.Engine, p Plan, begun func()) error {
 	n := groups(p)
 	// All groups are due after the last has been started.
 	fired := make(chan struct{}, n*groupSize)
@@ -57,6 +75,7 @@ func workload(ctx context.Context, e engine.Engine, p Plan) error {
 		}
 		time.Sleep(groupEvery)
 	}
+	begun()
 	_, err := within(ctx, func() struct{} {
 		for range n * groupSize {
 			<-fired
@@ -70,6 +89,13 @@ func runSyscalls(ctx context.Context, p Plan, r *Result) error {
 	in := fmt.Sprintf("%d groups of %d", groups(p), groupSize)
 	plot := Plot{ID: "syscalls", Title: "System calls by engine", Kind: Bars, Unit: Count}
 	series := map[string]*Series{}
+	alone := readSwitches()
+	if err := driver(ctx, p); err != nil {
+		return err
+	}
+	if voluntary, _, err := alone.since(); err == nil {
+		r.add(Figure{What: whileStarting, Who: driverAlone, Case: in, Unit: Count, Here: is(float64(voluntary))})
+	}
 	for _, info := range engines.All() {
 		e, err := started(ctx, info, 0)
 		if err != nil {
@@ -82,7 +108,12 @@ func runSyscalls(ctx context.Context, p Plan, r *Result) error {
 		}
 		before, counted := e.Counters()
 		used := readSwitches()
-		werr := workload(ctx, e, p)
+		var starting int64
+		var midway engine.Counters
+		werr := workload(ctx, e, p, func() {
+			starting, _, _ = used.since()
+			midway, _ = e.Counters()
+		})
 		after, _ := e.Counters()
 		voluntary, forced, serr := used.since()
 		counts := calls.stop()
@@ -115,10 +146,13 @@ func runSyscalls(ctx context.Context, p Plan, r *Result) error {
 		}
 		if serr == nil {
 			add("voluntary switches", float64(voluntary))
+			add(whileStarting, float64(starting))
 			add("forced switches", float64(forced))
 		}
 		if counted {
 			add("wake-ups, by the engine", float64(after.Wakeups-before.Wakeups))
+			add("sleeps, by the engine", float64(after.Sleeps()-before.Sleeps()))
+			add("sleeps while starting, by the engine", float64(midway.Sleeps()-before.Sleeps()))
 			add("futex waits, by the engine", float64(after.FutexWaits-before.FutexWaits))
 			add("epoll waits, by the engine", float64(after.EpollWaits-before.EpollWaits))
 			add("pipe breaks, by the engine", float64(after.Breaks-before.Breaks))

@@ -168,7 +168,8 @@ func TestVerdicts(t *testing.T) {
 			figure(tail, "pool", poolCase, 1), figure(tail, "pool1", poolCase, 1))
 	}
 	switches := func(old, young float64) *Result {
-		return result("syscalls", figure("voluntary switches", "buckets64", "", old), figure("voluntary switches", "netpoll114", "", young))
+		return result("syscalls", figure(whileStarting, driverAlone, "", 300), figure("voluntary switches", "buckets64", "", 300+old),
+			figure("sleeps, by the engine", "netpoll114", "", young), figure("voluntary switches", "std", "", 400))
 	}
 	nodes := func(bound, apart float64) *Result {
 		return result("offsets", figure("frequency", "cycle counter", "by CLOCK_MONOTONIC_RAW", 2e9),
@@ -186,6 +187,7 @@ func TestVerdicts(t *testing.T) {
 		{"C10", pool(0.1, 0.2, 0.4), Confirmed}, {"C10", pool(0.6, 0.9, 2), Refuted}, {"C10", pool(0.1, 0.9, 2), NotTestable},
 		{"C10", result("pool"), NotRun},
 		{"K1", switches(1000, 500), Confirmed}, {"K1", switches(500, 1000), Refuted}, {"K1", switches(1000, 1100), NotTestable},
+		{"K1", result("syscalls", figure("voluntary switches", "buckets64", "", 500), figure("sleeps, by the engine", "netpoll114", "", 100)), NotRun},
 		{"C7", nodes(20, 0), Refuted}, {"C7", nodes(200, 0), NotTestable}, {"C7", nodes(200, 3), Confirmed},
 		{"C2", nodes(20, 0), Refuted}, {"C2", nodes(200, 0), NotTestable}, {"C6", nodes(20, 0), NotTestable},
 		{"K3", pending(10_000_000, 400, 100), Confirmed}, {"K3", pending(10_000_000, 100, 400), Refuted},

@@ -52,8 +52,10 @@ type Counters struct {
 	FutexWaits uint64 // futex(2) calls that sleep
 	FutexWakes uint64 // futex(2) calls that wake
 	EpollWaits uint64 // epoll_wait(2) calls
-	Breaks     uint64 // writes to the pipe that ends an epoll_wait early
-	Nanosleeps uint64 // nanosleep(2) calls
+	// EpollSleeps are those of them that found nothing, and slept.
+	EpollSleeps uint64
+	Breaks      uint64 // writes to the pipe that ends an epoll_wait early
+	Nanosleeps  uint64 // nanosleep(2) calls
 
 	Steals uint64 // tasks and timers that one P took over from another
 
@@ -61,6 +63,10 @@ type Counters struct {
 	// kernel for it, and those that run its own loops.
 	Threads int
 }
+
+// Sleeps returns how many times a thread of the engine's went to sleep in the
+// kernel: a context switch each, at the least.
+func (c Counters) Sleeps() uint64 { return c.FutexWaits + c.EpollSleeps + c.Nanosleeps }
 
 // Infinite is a deadline that never comes.
 const Infinite = math.MaxInt64

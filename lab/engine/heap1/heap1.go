@@ -20,7 +20,6 @@ type timers struct {
 	created  bool          // the timer goroutine runs
 	sleeping bool          // it sleeps in note
 	parked   bool          // it waits for ready, because there is no timer
-	until    int64         // when it will wake, if sleeping
 	note     ksleep.Note   // ends its sleep
 	ready    chan struct{} // ends its wait; has room for one
 
@@ -72,7 +71,9 @@ func (ts *timers) armLocked(n *node, when int64, period time.Duration, seq uintp
 	if n.at == 0 {
 		// The first of all: the timer goroutine has to know.
 		switch {
-		case ts.sleeping && ts.until > when:
+		case ts.sleeping:
+			// Also where it would have woken up before: that it need not be told
+			// then is what Go 1.12 found out.
 			ts.sleeping = false
 			ts.note.Wakeup()
 		case ts.parked:
@@ -129,7 +130,7 @@ func (ts *timers) timerproc() {
 			ts.mu.Unlock()
 			<-ts.ready
 		} else {
-			ts.sleeping, ts.until = true, ts.heap[0].when
+			ts.sleeping = true
 			ts.note.Clear()
 			ts.mu.Unlock()
 			ts.asleep.Add(1)

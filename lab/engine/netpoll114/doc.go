@@ -3,7 +3,9 @@
 // thread waits for the next one in the netpoller.
 //
 // The engine is a scheduler in small, of the same parts: P's that hold what may
-// run, M's that are threads, and tasks in place of goroutines.
+// run, M's that are threads, and tasks in place of goroutines. Where the releases
+// differ it follows the last ones of Go 1.14 (it was held against 1.14.6); what
+// later ones changed is named below.
 //
 // # How it works
 //
@@ -12,7 +14,8 @@
 // whether a timer of its P is due (checkTimers), then takes a task from the run
 // queue and runs it. If there is none it looks elsewhere (findrunnable): in the
 // queue of all, then in the other P's, from which it steals half of their tasks;
-// and if they have none, it runs those of their timers that are due.
+// and if it has found none in three rounds, it runs in the fourth those of their timers
+// that are due, but for the timers of a P that is in use, whose thread will do so.
 //
 // With nothing to do the thread gives up its P. One such thread at a time waits in
 // epoll_wait, until the earliest deadline of all heaps, in whole milliseconds,
@@ -22,6 +25,11 @@
 // hand-over of a P, where Go 1.13 paid for a futex, two hand-overs and a goroutine;
 // and a thread that is busy anyway fires its timers for the cost of reading the
 // clock.
+//
+// The monitor thread (sysmon) looks after timers as well. While all P's are idle it
+// sleeps until the earliest deadline too; if a timer is overdue it wakes a thread for
+// an idle P. It sleeps by the nanosecond where the netpoller rounds to milliseconds,
+// so it is often the first, and an expiry in an idle program wakes three threads.
 //
 // # Stopping and changing a timer
 //
@@ -75,20 +83,41 @@
 // timers keeps up to a third more of them in memory, and the stall of a clean-up
 // grows with the heap.
 //
+// # What later releases changed
+//
+//   - Breaks: a program that starts a hundred timers, each due before the netpoller
+//     wakes up, writes up to a hundred bytes, of which each wait takes sixteen. Since Go
+//     1.15 one byte is written until a thread has come back from the netpoller.
+//   - Stealing: since Go 1.15 the timers of P's in use are stolen as well, in the last
+//     round, and those of the others one round earlier.
+//   - The monitor: since Go 1.16 it starts no thread for a timer that is overdue. That
+//     is where short sleeps became coarser: the netpoller alone wakes up for them.
+//   - Starting: since Go 1.16 a start while nobody is in the netpoller wakes a thread.
+//   - Adjusting: since Go 1.16 the whole heap is gone through only once the earliest of
+//     the modified timers is due, and each thread looks at all heaps once more before
+//     it waits.
+//
 // # What is different from the runtime's
 //
 // A goroutine that blocks gives up its thread. A task here is a function, and takes
 // the thread along when it blocks. So every task is treated as Go treats a system
-// call: a monitor thread (sysmon), which sleeps in nanosleep for 20 us at first and
-// for 10 ms at the most, takes the P away from a thread that is in one task for too
-// long, and hands it to another. A thread that comes back finds another P, or parks.
+// call: sysmon, which sleeps in nanosleep for 20 us at first and for 10 ms at the
+// most, takes the P away from a thread that is in one task for too long, and hands it to
+// another. A thread that comes back finds another P, or parks.
 //
 // Goroutines that use the engine run on the real scheduler, not on the P's of this
-// one. So a timer goes to a P that is chosen by the real P of its starter; a start
-// with all P's idle has to wake one, as Go does since 1.16; and it clears up the heap
-// if need be, which the P would have done at the goroutine's next switch. Where the
-// runtime keeps a goroutine from being preempted while it changes a timer's state,
-// nothing does so here: who waits for it yields.
+// one. So a timer goes to a P that is chosen by the real P of its starter. The
+// starter's own thread would look at that P's timers before it gives it up, and go to
+// the netpoller if nobody is there: in its place a start wakes a thread, if nobody is
+// there and the P is not in use. For the same reason it clears up the heap if need be,
+// and each thread looks at all heaps before it waits, though Go 1.14 left the timers
+// that came late to sysmon. Where the runtime keeps a goroutine from being preempted
+// while it changes a timer's state, nothing does so here: who waits for it yields.
+//
+// There is one scheduler beneath this one. A thread of the engine's needs a real P in
+// order to run, and pays for that with hand-overs that Go 1.14 did not have: its
+// sleeps ([engine.Counters.Sleeps]) are the design's, the process's context switches
+// are not.
 //
 // # Ground rules
 //
@@ -119,6 +148,9 @@
 //   - Else, a thread is looking for work (nmspinning is not 0): it will look at all
 //     heaps again after it has stopped counting itself as spinning; or it finds a task,
 //     and wakes the next one to spin when it stops.
+//   - Else, if the heap's P is in use: its thread looks at it before it gives it up, and
+//     at all heaps after that.
 //   - Else, if a P is idle: a thread is woken for it, and will look.
-//   - Else every P is in use, and its thread looks at all heaps before it waits.
+//   - Else every P is in use or in a task, and its thread will look as well. If the
+//     task is long, sysmon finds the timer overdue, or takes the P away.
 package netpoll114

@@ -73,9 +73,8 @@ func (m *thread) look() (t *task, again bool) {
 				e.steals.Add(uint64(n))
 				return t, false
 			}
-			// The timers of a P that is looking for work are its own affair;
-			// but not in the last round.
-			if round == rounds-1 || round == rounds-2 && other.is() != inUse {
+			// The timers of a P that is looking for work are its own affair.
+			if round == rounds-1 && other.is() != inUse {
 				var ran bool
 				if now, _, ran = other.timers.check(now, false, p.spawn); ran {
 					e.steals.Add(1)
@@ -141,16 +140,19 @@ func (m *thread) rest() (t *task, ok bool) {
 	return nil, m.stop()
 }
 
-// recheck looks at everything again, without a lock. It returns when the next timer is due, 0
-// for never, and whether there is anything to do at once.
+// recheck looks at everything again, without a lock, but for the timers of P's that
+// are in use: whose thread that is will come here in its turn. It returns when the next
+// timer is due, 0 for never, and whether there is anything to do at once.
 func (m *thread) recheck() (next int64, work bool) {
 	step("recheck")
 	work = m.e.nglobal.Load() > 0 // the runtime of those years forgot that one
 	for _, p := range m.e.procs {
 		step("recheck")
-		if p.runq.len() > 0 || p.timers.adjust.Load() > 0 {
-			work = true
+		work = work || p.runq.len() > 0
+		if p.is() == inUse {
+			continue
 		}
+		work = work || p.timers.adjust.Load() > 0
 		next = earlier(next, p.timers.first.Load())
 	}
 	return next, work || next != 0 && next <= engine.Now()

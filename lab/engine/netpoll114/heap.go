@@ -10,6 +10,8 @@ const arity = 4
 
 // timers are those of one P.
 type timers struct {
+	owner *proc // whose they are
+
 	mu     sync.Mutex
 	heap   []*node // 4-ary, in the order of when; nodes do not know their index
 	closed bool

@@ -7,21 +7,27 @@ import (
 	"github.com/detent-go/detent/lab/internal/ksleep"
 )
 
-// States of the monitor.
+// States of the monitor. What leaves monitorResting wakes it, unless that is itself.
 const (
 	monitorNone    = iota // not started
 	monitorAwake          // it looks at the P's now and again, or has ended
 	monitorResting        // it waits for a task
 )
 
+// startMonitor starts the monitor. It is called with each start of a timer or task,
+// as nothing is to run before the first.
+func (e *Engine) startMonitor() {
+	if e.monitor.Load() == monitorNone && e.monitor.CompareAndSwap(monitorNone, monitorAwake) {
+		e.threads.Add(1)
+		e.sys.start("lab-sysmon", e.sysmon)
+	}
+}
+
 // wakeMonitor starts the monitor, or ends its rest. It is called with each task.
 func (e *Engine) wakeMonitor() {
 	switch e.monitor.Load() {
 	case monitorNone:
-		if e.monitor.CompareAndSwap(monitorNone, monitorAwake) {
-			e.threads.Add(1)
-			e.sys.start("lab-sysmon", e.sysmon)
-		}
+		e.startMonitor()
 	case monitorResting:
 		if e.monitor.CompareAndSwap(monitorResting, monitorAwake) {
 			e.monitorNote.Wakeup()
@@ -32,11 +38,15 @@ func (e *Engine) wakeMonitor() {
 const (
 	leastNap = 20 * time.Microsecond
 	mostNap  = 10 * time.Millisecond
+
+	// mostRest is half the time after which the runtime forces a collection.
+	mostRest = time.Minute
 )
 
-// sysmon takes P's away from threads that are held up in a task. It sleeps for 20 us
-// at a time, and once it has found nothing to do for 50 times, for twice as long each
-// time, up to 10 ms. While all P's are idle it rests.
+// sysmon takes P's away from threads that are held up in a task, and has a thread
+// look for timers that are overdue. It sleeps for 20 us at a time, and once it has
+// found nothing to do for 50 times, for twice as long each time, up to 10 ms. While
+// all P's are idle it rests until a task begins or a timer is due.
 func (e *Engine) sysmon() {
 	defer e.threads.Add(-1)
 	nap, dull := leastNap, 0
@@ -46,11 +56,18 @@ func (e *Engine) sysmon() {
 		}
 		e.nanosleeps.Add(1)
 		ksleep.Nanosleep(nap)
-		if e.allIdle() && e.restMonitor() {
+		now, next := engine.Now(), e.sleepUntil()
+		if e.allIdle() {
+			if next > now && e.restMonitor(next-now) {
+				now, next = engine.Now(), e.sleepUntil()
+			}
 			nap, dull = leastNap, 0
-			continue
 		}
-		if dull++; e.retake(engine.Now()) {
+		if next < now {
+			// Perhaps the P whose timer it is has a thread that is held up.
+			e.startThread(nil, false)
+		}
+		if dull++; e.retake(now) {
 			nap, dull = leastNap, 0
 		}
 	}
@@ -58,15 +75,29 @@ func (e *Engine) sysmon() {
 
 func (e *Engine) allIdle() bool { return int(e.nidle.Load()) == len(e.procs) }
 
-// restMonitor waits until a task begins, and reports true; or false if one may have
-// begun already.
-func (e *Engine) restMonitor() bool {
+// sleepUntil is timeSleepUntil: it returns when the next timer is due, Infinite if
+// there is none.
+func (e *Engine) sleepUntil() int64 {
+	next := int64(engine.Infinite)
+	for _, p := range e.procs {
+		if when := p.timers.until(); when != 0 {
+			next = min(next, when)
+		}
+	}
+	return next
+}
+
+// restMonitor waits until a task begins or for d, and reports true; or false if a
+// task may have begun already.
+func (e *Engine) restMonitor(d int64) bool {
 	e.monitorNote.Clear()
 	e.monitor.Store(monitorResting)
 	if (!e.allIdle() || e.closing.Load()) && e.monitor.CompareAndSwap(monitorResting, monitorAwake) {
 		return false
 	}
-	e.monitorNote.Sleep(-1)
+	if !e.monitorNote.Sleep(time.Duration(min(d, int64(mostRest)))) && !e.monitor.CompareAndSwap(monitorResting, monitorAwake) {
+		e.monitorNote.Sleep(-1) // whoever was faster is about to wake it
+	}
 	return true
 }
 

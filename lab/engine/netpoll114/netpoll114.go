@@ -41,7 +41,9 @@ type Engine struct {
 
 	threads atomic.Int32
 
-	wakeups, epolls, breaks, nanosleeps, steals atomic.Uint64
+	unread atomic.Int64 // breaks that no wait has taken note of yet
+
+	wakeups, epolls, epollSleeps, breaks, nanosleeps, steals atomic.Uint64
 }
 
 // New returns the engine with that many P's, or with GOMAXPROCS if procs is 0. It
@@ -70,6 +72,7 @@ func newEngine(procs int, sys system) *Engine {
 	e.lastpoll.Store(max(engine.Now(), 1))
 	for range procs {
 		p := new(proc)
+		p.timers.owner = p
 		p.spawn = func(t task) { e.put(p, &t) }
 		e.procs = append(e.procs, p)
 	}
@@ -86,6 +89,7 @@ func (e *Engine) Go(f func()) {
 	if e.closing.Load() {
 		panic("lab: netpoll114: Go called after Close")
 	}
+	e.startMonitor()
 	t := task(f)
 	e.putGlobal(&t)
 	e.wakep()
@@ -96,7 +100,7 @@ func (e *Engine) Counters() engine.Counters {
 	c := engine.Counters{
 		Wakeups:    e.wakeups.Load(),
 		FutexWaits: e.kernel.calls.Waits.Load(), FutexWakes: e.kernel.calls.Wakes.Load(),
-		EpollWaits: e.epolls.Load(), Breaks: e.breaks.Load(),
+		EpollWaits: e.epolls.Load(), EpollSleeps: e.epollSleeps.Load(), Breaks: e.breaks.Load(),
 		Nanosleeps: e.nanosleeps.Load(),
 		Steals:     e.steals.Load(),
 		Threads:    int(e.threads.Load()),

@@ -27,10 +27,12 @@ func (e *Engine) Start(d, period time.Duration, f engine.Func, arg any, seq uint
 	when := engine.Deadline(d)
 	n := &node{e: e, f: f, arg: arg, when: when, period: int64(period), seq: seq}
 	n.state.must(noStatus, waiting) // nobody knows of it yet
-	if !e.pick().add(n) {
+	ts := e.pick()
+	if !ts.add(n) {
 		closedPanic()
 	}
-	e.wakeNetPoller(when) // n.when is the heap's by now
+	e.startMonitor()
+	e.wakeNetPoller(ts.owner, when) // n.when is the heap's by now
 	return n
 }
 
@@ -71,20 +73,21 @@ func (n *node) Rearm(d, period time.Duration, seq uintptr) bool {
 		closedPanic()
 	}
 	when := engine.Deadline(d)
-	armed, told, ok := n.rearm(when, int64(period), seq, n.e.pick)
+	armed, sooner, ok := n.rearm(when, int64(period), seq, n.e.pick)
 	if !ok {
 		closedPanic()
 	}
-	if told {
-		n.e.wakeNetPoller(when)
+	if sooner != nil {
+		n.e.wakeNetPoller(sooner.owner, when)
 	}
 	return armed
 }
 
 // rearm sets the node's deadline, period and number. It reports whether the node
-// was armed, and whether it may be due before anything that a poller knows of. If
-// the node is in no heap it goes into that of own; if that is closed, ok is false.
-func (n *node) rearm(when, period int64, seq uintptr, own func() *timers) (armed, told, ok bool) {
+// was armed, and returns the heap that it is in if it may be due before anything that
+// a poller knows of. If the node is in no heap it goes into that of own; if that is
+// closed, ok is false.
+func (n *node) rearm(when, period int64, seq uintptr, own func() *timers) (armed bool, sooner *timers, ok bool) {
 	var was status
 	for {
 		was = n.state.load()
@@ -100,12 +103,13 @@ func (n *node) rearm(when, period int64, seq uintptr, own func() *timers) (armed
 	n.period, n.seq = period, seq
 	if was == noStatus || was == removed {
 		n.when = when
-		if !own().add(n) {
+		ts := own()
+		if !ts.add(n) {
 			n.state.must(modifying, removed)
-			return false, false, false
+			return false, nil, false
 		}
 		n.state.must(modifying, waiting)
-		return false, true, true
+		return false, ts, true
 	}
 	ts := n.timers
 	n.next = when
@@ -125,5 +129,8 @@ func (n *node) rearm(when, period int64, seq uintptr, own func() *timers) (armed
 		ts.deleted.Add(-1)
 	}
 	n.state.must(modifying, to)
-	return was != deleted, to == modifiedEarlier, true
+	if to == modifiedEarlier {
+		sooner = ts
+	}
+	return was != deleted, sooner, true
 }

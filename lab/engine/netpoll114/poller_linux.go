@@ -61,15 +61,23 @@ func (p *poller) release() {
 }
 
 // wait waits for the given number of milliseconds, or for an interrupt.
-func (p *poller) wait(ms int) {
-	if ksleep.Epoll(p.epfd, ms) {
-		// What is left in the pipe ends the next wait as well: a break too many.
-		var b [16]byte
-		_, _ = unix.Read(p.rd, b[:])
+func (p *poller) wait(ms int) (interrupts int) {
+	if !ksleep.Epoll(p.epfd, ms) {
+		return 0
 	}
+	// As many as Go 1.14 reads at a time. What is left in the pipe ends the next wait
+	// as well.
+	var b [16]byte
+	n, _ := unix.Read(p.rd, b[:])
+	return max(n, 0)
 }
 
 // interrupt ends a wait. If the pipe is full, that has been seen to.
-func (p *poller) interrupt() {
-	_, _ = unix.Write(p.wr, []byte{0})
+func (p *poller) interrupt() bool {
+	for {
+		n, err := unix.Write(p.wr, []byte{0})
+		if err != unix.EINTR {
+			return n == 1
+		}
+	}
 }

@@ -100,7 +100,7 @@ func (e *Engine) handOff(p *proc) {
 		e.putIdleLocked(p)
 		e.mu.Unlock()
 		if when := p.timers.first.Load(); when != 0 {
-			e.wakeNetPoller(when)
+			e.wakeNetPoller(p, when)
 		}
 	}
 }

@@ -17,10 +17,11 @@ type system interface {
 	newNote() note
 
 	// wait waits for the given number of milliseconds, or until interrupt, which
-	// may have come before. Both are called between an acquire that was true and a
-	// release.
-	wait(ms int)
-	interrupt()
+	// may have come before, and returns how many interrupts it has taken note of.
+	// interrupt reports whether a wait will take note of it. Both are called between
+	// an acquire that was true and a release.
+	wait(ms int) (interrupts int)
+	interrupt() bool
 	acquire() bool
 	release()
 }

@@ -185,6 +185,18 @@ func (ts *timers) check(now int64, own bool, spawn func(task)) (rnow, next int64
 	return now, max(next, 0), ran
 }
 
+// until returns when the next node is due, 0 if there is none. Where some were
+// modified to earlier the runtime looks at each without moving it; but then what it
+// reads may be written at the same time.
+func (ts *timers) until() int64 {
+	if ts.adjust.Load() > 0 {
+		ts.lock()
+		ts.adjustLocked()
+		ts.unlock()
+	}
+	return ts.first.Load()
+}
+
 // fireLocked is runtimer: it fires the first node if that is due at now, and
 // returns 0; or else when it is due, or -1 if there is none. It gives up the lock
 // during the call.

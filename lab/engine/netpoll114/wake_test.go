@@ -14,7 +14,7 @@ import (
 // waits does so until it is woken.
 type fakeSystem struct {
 	x     *explorer
-	poked bool
+	poked int
 }
 
 func (s *fakeSystem) start(name string, f func()) {
@@ -26,13 +26,19 @@ func (s *fakeSystem) start(name string, f func()) {
 func (s *fakeSystem) newNote() note { return &fakeNote{x: s.x} }
 func (s *fakeSystem) acquire() bool { return true }
 func (s *fakeSystem) release()      {}
-func (s *fakeSystem) interrupt()    { s.poked = true }
 
-func (s *fakeSystem) wait(ms int) {
-	if ms > 0 {
-		s.x.wait(true, func() bool { return s.poked })
+func (s *fakeSystem) interrupt() bool {
+	s.poked++
+	return true
+}
+
+func (s *fakeSystem) wait(ms int) (interrupts int) {
+	if ms > 0 && s.x != nil {
+		s.x.wait(true, func() bool { return s.poked > 0 })
 	}
-	s.poked = false
+	interrupts = min(s.poked, 16)
+	s.poked -= interrupts
+	return interrupts
 }
 
 type fakeNote struct {
