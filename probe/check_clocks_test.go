@@ -177,6 +177,20 @@ func TestStepOf(t *testing.T) {
 	if got := stepOf(func() int64 { n++; return n / 10 * 7 }, time.Second); got != 7 {
 		t.Errorf("step %d, want 7", got)
 	}
+	// The thread lost its CPU for the whole of the first look.
+	n = 0
+	coarse := func() int64 {
+		switch n++; {
+		case n == 1:
+			return 0
+		case n == 2:
+			time.Sleep(25 * time.Millisecond)
+		}
+		return 60 + n/100*4
+	}
+	if got := stepOf(coarse, 10*time.Millisecond); got != 4 {
+		t.Errorf("a coarse clock on a busy machine: step %d, want 4", got)
+	}
 	if got := stepOf(func() int64 { return 5 }, time.Millisecond); got != 0 {
 		t.Errorf("step %d of a clock that stands still", got)
 	}

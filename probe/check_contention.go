@@ -33,7 +33,7 @@ var contentionCheck = Check{
 			select {
 			case <-time.After(contentionSample(e.Effort)):
 			case <-ctx.Done():
-				return Result{Err: ctx.Err(), Data: d, Findings: judgeContention(d)}
+				return Result{Err: ended(ctx), Data: d, Findings: judgeContention(d)}
 			}
 			after, err := hostfs.ReadCPUTime(e.Root)
 			if err != nil {

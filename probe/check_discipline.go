@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +28,13 @@ var disciplineCheck = Check{
 		}
 		d := t.data()
 		processes, err := hostfs.Processes(e.Root)
-		if err != nil {
-			err = unseen("processes", err, "")
+		if _, others := processes[1]; err == nil && !others {
+			err = fs.ErrPermission // hidepid, or there is no /proc
 		}
+		if err != nil {
+			err = unseen("processes of others", err, "root can, where /proc is mounted with hidepid")
+		}
+		d.unseen = err != nil
 		for _, name := range processes {
 			if daemon := timeDaemon(name); daemon != "" && !slices.Contains(d.Daemons, daemon) {
 				d.Daemons = append(d.Daemons, daemon)
@@ -84,6 +89,7 @@ type DisciplineData struct {
 	HostClock string   `json:"host_clock,omitempty"` // a device with the hypervisor's time
 
 	platform *PlatformData
+	unseen   bool // the processes of others
 	kvmClock bool // the kernel may have the driver of KVM's PTP clock
 }
 
@@ -165,6 +171,9 @@ func judgeDiscipline(d *DisciplineData) []Finding {
 		{"offset, greatest error", fmt.Sprintf("%v, %v", d.Offset, d.MaxError), "adjtimex(2)"},
 		{"programs seen", orNone(strings.Join(d.Daemons, " ")), "/proc/*/comm"},
 	}
+	if d.unseen {
+		evidence[len(evidence)-1].Value = "those of others cannot be seen"
+	}
 	if !d.Synchronized {
 		f := Finding{
 			ID: "discipline.unsynchronized", Severity: Notice, Confidence: Certain,
@@ -179,6 +188,10 @@ func judgeDiscipline(d *DisciplineData) []Finding {
 			f.Title = fmt.Sprintf("the kernel does not know the wall clock to be right, although %s runs", strings.Join(d.Daemons, ", "))
 			f.Detail = "It has found no server yet, or does not tell the kernel (chrony without rtcsync)."
 			f.Remedy = []string{"ask it: chronyc tracking; timedatectl timesync-status; ntpq -p"}
+		case d.unseen:
+			f.Confidence = Likely
+			f.Title = "the kernel does not know the wall clock to be right"
+			f.Detail = "Who keeps it, if anybody does, cannot be seen from here. " + f.Detail
 		case d.platform.Container == Yes:
 			f.Confidence = Likely
 			f.Title = "the kernel does not know the wall clock to be right"

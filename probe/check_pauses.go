@@ -85,13 +85,23 @@ func judgePauses(d *PausesData) []Finding {
 		}
 		found = append(found, f)
 	}
-	if part := float64(preempted.Total) / float64(spent); part > busyPart {
+	part = float64(preempted.Total) / float64(spent)
+	switch {
+	case part > busyPart && d.Throttled > preempted.Total/2:
+		found = append(found, Finding{
+			ID: "pauses.throttled", Severity: Info, Confidence: Certain,
+			Title:    fmt.Sprintf("the CPU quota kept this process from running while it was looked at: %.0f %% of the time of a thread on each CPU", 100*part),
+			Detail:   "So it does whenever a program in the group computes on several CPUs at once. Costs that are given as the least of many rounds are right all the same; medians and latenesses are those of a process that is made to wait.",
+			Evidence: []Evidence{{"throttled", fmt.Sprintf("%s, %v summed over CPUs", times(int(d.Throttles)), round(d.Throttled)), d.Group + "/cpu.stat"}, {"pauses of the threads", fmt.Sprintf("%v of %v, up to %v at once", round(preempted.Total), round(spent), round(preempted.Longest)), "measured on " + cpuCount(len(d.CPUs))}},
+			Remedy:   []string{"for figures of the machine itself, run it outside of the group; for those of the group, look for findings about its quota"},
+		})
+	case part > busyPart:
 		found = append(found, Finding{
 			ID: "pauses.busy", Severity: Info, Confidence: Certain,
 			Title:    fmt.Sprintf("the machine was busy while it was looked at: other threads had the CPUs for %.0f %% of the time", 100*part),
 			Detail:   "Costs that are given as the least of many rounds are right all the same; medians and latenesses are those of a busy machine.",
 			Evidence: []Evidence{{"time of other threads", fmt.Sprintf("%v of %v, up to %v at once", round(preempted.Total), round(spent), round(preempted.Longest)), "measured on " + cpuCount(len(d.CPUs))}},
-			Remedy:   []string{"for figures of the machine itself, run it again when it is idle; if the process has a CPU quota, look for findings about that"},
+			Remedy:   []string{"for figures of the machine itself, run it again when it is idle"},
 		})
 	}
 	return found

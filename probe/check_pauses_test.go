@@ -86,6 +86,13 @@ func TestJudgePauses(t *testing.T) {
 			}
 		})
 	}
+	// It was not others who had the CPUs.
+	d := &PausesData{Pinned: true, Throttled: 800 * ms, Throttles: 9, Group: "/sys/fs/cgroup/x", CPUs: []CPUPauses{
+		{CPU: 0, For: time.Second, Preempted: PauseSum{9, 900 * ms, 95 * ms}},
+	}}
+	if f := judgePauses(d); len(f) != 1 || f[0].ID != "pauses.throttled" || f[0].Severity != Info {
+		t.Errorf("throttled: %+v", f)
+	}
 	if f := judgePauses(&PausesData{Pinned: true}); f != nil {
 		t.Errorf("of nothing: %v", f)
 	}

@@ -17,7 +17,7 @@ var platformCheck = Check{
 			return Result{Err: err}
 		}
 		d := e.platformData()
-		return Result{Data: d, Findings: judgePlatform(d)}
+		return Result{Err: e.mounted(), Data: d, Findings: judgePlatform(d)}
 	},
 }
 

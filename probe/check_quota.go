@@ -19,7 +19,7 @@ var quotaCheck = Check{
 			return Result{Err: err}
 		}
 		groups, err := hostfs.ReadCgroups(e.Root)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) && e.mounted() == nil {
 			return Result{Err: fmt.Errorf("no cgroup hands out CPU time here: %w", errors.ErrUnsupported)}
 		}
 		if err != nil {

@@ -22,7 +22,7 @@ var shiftsCheck = Check{
 		d := &ShiftsData{Initial: Unclear}
 		n, err := hostfs.Namespace(e.Root, "time")
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist) && e.mounted() == nil:
 			d.Initial, err = Yes, nil // a kernel without them has one for all
 		case err != nil:
 			err = unseen("the time namespace", err, "")
@@ -36,7 +36,7 @@ var shiftsCheck = Check{
 		if offsetErr == nil && !d.ChildrenDiffer {
 			d.Monotonic, d.Boottime = offsets.Monotonic, offsets.Boottime
 		}
-		if e.Own {
+		if e.Own && e.mounted() == nil {
 			// Within a namespace its offsets are part of both clocks.
 			boot, mono := clock.Boot.Nanos(), clock.Mono.Nanos()
 			d.Suspended = max(0, time.Duration(boot-mono)-(d.Boottime-d.Monotonic))

@@ -16,7 +16,7 @@ import (
 func TestStepsAlone(t *testing.T) {
 	n := int64(0)
 	moves := 0
-	got := stepsAlone(func() int64 {
+	got := stepsAlone(context.Background(), func() int64 {
 		if n++; n%1000 == 0 {
 			return n*10 - 15
 		}
@@ -35,13 +35,13 @@ func TestStepsAlone(t *testing.T) {
 func TestSharedMaximum(t *testing.T) {
 	var n atomic.Int64
 	ordered := func() int64 { return n.Add(1) }
-	if got := countSteps(ordered, Shared, nil, 5*time.Millisecond); got.back != 0 || got.readings == 0 {
+	if got := countSteps(context.Background(), ordered, Shared, nil, 5*time.Millisecond); got.back != 0 || got.readings == 0 {
 		t.Errorf("in order: %+v", got)
 	}
 
 	var m sharedMaximum
 	got := together(2, func(i int) tally {
-		return m.steps(func() int64 { return n.Add(1) - int64(i)*1e6 }, 20*time.Millisecond)
+		return m.steps(context.Background(), func() int64 { return n.Add(1) - int64(i)*1e6 }, 20*time.Millisecond)
 	})
 	// One of the threads may not have run before the other ended.
 	if got.threads != 2 || got.back > 0 && (got.worst <= 0 || got.worst > 1e6) {
@@ -52,7 +52,7 @@ func TestSharedMaximum(t *testing.T) {
 	m.v.Store(0)
 	values := []int64{5, 7, 6, 8, 3, 9}
 	i := 0
-	got = m.steps(func() int64 {
+	got = m.steps(context.Background(), func() int64 {
 		if i == len(values) {
 			m.v.Store(over)
 			return over

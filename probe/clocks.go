@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/detent-go/detent/clock"
@@ -207,6 +208,7 @@ func measureTSC(c *clock.TSC, more func(round int) bool) []clockReading {
 		})
 		r.Cost = t[0].cost()
 	}
+	list = slices.DeleteFunc(list, unread)
 	health := c.Health()
 	for i := range list {
 		r := &list[i].ClockCost
@@ -221,6 +223,9 @@ func measureTSC(c *clock.TSC, more func(round int) bool) []clockReading {
 	}
 	return list
 }
+
+// unread tells whether a clock has not been read, for want of time.
+func unread(r clockReading) bool { return r.Cost == Cost{} }
 
 // nowBound is what package clock promises for Now.
 const nowBound = time.Microsecond
@@ -276,6 +281,9 @@ func measureClocks(ctx context.Context, rounds int, within time.Duration) (*Cloc
 		return round < rounds && (round < leastRounds || s.ns() < int64(within)) && ctx.Err() == nil
 	}
 	times := timeReadings(readings, more)
+	if len(times[0]) == 0 {
+		return d, ended(ctx)
+	}
 	for i := range list {
 		c := &list[i].ClockCost
 		c.Cost = times[i].cost()
@@ -301,7 +309,7 @@ func measureClocks(ctx context.Context, rounds int, within time.Duration) (*Cloc
 	for _, r := range list {
 		d.Clocks = append(d.Clocks, r.ClockCost)
 	}
-	return d, ctx.Err()
+	return d, ended(ctx)
 }
 
 // plan lists what is to be timed: list's readings in its order, then the system

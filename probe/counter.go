@@ -159,7 +159,7 @@ func measureCounter(ctx context.Context, e *Env) (*CounterData, error) {
 
 	hz := d.Frequency
 	if hz == 0 {
-		return d, errors.Join(ctx.Err(), errors.New("the counter does not count"))
+		return d, errors.Join(ended(ctx), errors.New("the counter does not count"))
 	}
 	d.Step = float64(grain) / hz * 1e9
 	for i, p := range pairs[:tried] {
@@ -174,7 +174,7 @@ func measureCounter(ctx context.Context, e *Env) (*CounterData, error) {
 		d.Pairs = append(d.Pairs, offsetOf(o, bursts[i], hz))
 	}
 	d.Groups = groupOffsets(d.Pairs)
-	return d, ctx.Err()
+	return d, ended(ctx)
 }
 
 // keep appends a burst; when there are too many, it lets go of every other one.

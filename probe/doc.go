@@ -31,6 +31,8 @@
 // Each measures first and judges afterwards, by effects well beyond what noise
 // makes: costs are the least of many rounds, ratios are of things measured in turn,
 // offsets have hard bounds, and what a busy machine explains is put down to that.
+// A run keeps to the time of its Effort however busy the machine is: what it did not
+// get to matches [ErrNoTime].
 // [MeasureSleeps] makes the fourth with other durations.
 //
 // # Privileges and other systems

@@ -32,6 +32,22 @@ func (e *Env) linux() error {
 	return nil
 }
 
+// mounted returns which of /proc and /sys is not what it is on Linux: nil if both
+// are. What a check does not find there then proves nothing. Copied trees are never
+// whole.
+func (e *Env) mounted() error {
+	if !e.Own {
+		return nil
+	}
+	var errs []error
+	for _, of := range []struct{ tree, file string }{{"/proc", "proc/self/stat"}, {"/sys", "sys/devices"}} {
+		if _, err := fs.Stat(e.Root, of.file); err != nil {
+			errs = append(errs, unseen(of.tree, err, "it is not mounted here, so that most of what is read from it is missing in this report"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // own returns why nothing can be measured: nil if it can.
 func (e *Env) own() error {
 	if !e.Own {

@@ -24,6 +24,12 @@ type PausesData struct {
 	// Steal is what the hypervisor says it took, of all CPUs together, as a part of
 	// their time meanwhile; negative if the kernel does not tell.
 	Steal float64 `json:"steal"`
+	// Throttled is for how long the quota of a cgroup kept the process from running
+	// meanwhile, summed over CPUs, in so many Throttles; 0 where there is no quota.
+	// Group is that whose quota it was.
+	Throttled time.Duration `json:"throttled_ns,omitempty"`
+	Throttles int64         `json:"throttles,omitempty"`
+	Group     string        `json:"throttled_by,omitempty"`
 	// Pinned says that each loop stayed on its CPU, and that pauses are told apart.
 	Pinned bool `json:"pinned"`
 }
@@ -107,6 +113,7 @@ func measurePauses(ctx context.Context, e *Env) (*PausesData, error) {
 	groups := slices.Collect(slices.Chunk(cpus, size))
 	each := pausesTime(e.Effort) / time.Duration(len(groups))
 	before, statErr := hostfs.ReadCPUTime(e.Root)
+	quota := watchQuota(e)
 	for _, group := range groups {
 		if ctx.Err() != nil {
 			break
@@ -129,7 +136,33 @@ func measurePauses(ctx context.Context, e *Env) (*PausesData, error) {
 			d.Steal = float64(spent.Steal) / float64(spent.Total())
 		}
 	}
-	return d, ctx.Err()
+	d.Throttled, d.Throttles, d.Group = quota()
+	return d, ended(ctx)
+}
+
+// watchQuota returns what tells for how long, and how often, the cgroup with the
+// tightest quota has kept the process from running since.
+func watchQuota(e *Env) func() (waited time.Duration, times int64, group string) {
+	nothing := func() (time.Duration, int64, string) { return 0, 0, "" }
+	groups, err := hostfs.ReadCgroups(e.Root)
+	if err != nil {
+		return nothing
+	}
+	g := groups.Tightest()
+	if g == nil {
+		return nothing
+	}
+	before, err := groups.ReadThrottling(e.Root, g)
+	if err != nil {
+		return nothing
+	}
+	return func() (time.Duration, int64, string) {
+		after, err := groups.ReadThrottling(e.Root, g)
+		if err != nil {
+			return 0, 0, ""
+		}
+		return after.Waited - before.Waited, after.Throttled - before.Throttled, g.Path
+	}
 }
 
 // watchCPUs looks at some CPUs at the same time.

@@ -26,6 +26,8 @@ func causesOf(id string) []string {
 		return []string{"runtime.gomaxprocs-above-quota"}
 	case "pauses.stolen":
 		return []string{"cpu.steal"}
+	case "pauses.throttled":
+		return []string{"cpu.quota"}
 	case "pauses.busy":
 		return []string{"cpu.pressure"}
 	}

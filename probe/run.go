@@ -59,17 +59,22 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	} else {
 		e.Arch = hostfs.Arch(e.Root)
 	}
+	return run(ctx, e, checks, o.Effort.limit(), o.Progress)
+}
+
+// run makes the checks within a time, see allot.
+func run(ctx context.Context, e *Env, checks []Check, within time.Duration, progress func(Progress)) (*Report, error) {
 	start := time.Now()
 	report := &Report{Version: ReportVersion, Started: start, Machine: readMachine(e)}
 	for i, c := range checks {
-		if err := ctx.Err(); err != nil {
-			return report, err
+		if ctx.Err() != nil {
+			break
 		}
-		if o.Progress != nil {
-			o.Progress(Progress{Check: c.Name, Done: i, Total: len(checks), Left: left(checks[i:], e)})
+		if progress != nil {
+			progress(Progress{Check: c.Name, Done: i, Total: len(checks), Left: left(checks[i:], e)})
 		}
 		began := time.Now()
-		r := c.Run(ctx, e)
+		r := c.runWithin(ctx, e, allot(checks[i:], e, within-began.Sub(start)))
 		r.Check, r.Took = c.Name, time.Since(began)
 		report.Results = append(report.Results, r)
 		report.Took = time.Since(start)
@@ -79,8 +84,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := ctx.Err(); err != nil {
 		return report, err
 	}
-	if o.Progress != nil {
-		o.Progress(Progress{Done: len(checks), Total: len(checks)})
+	if progress != nil {
+		progress(Progress{Done: len(checks), Total: len(checks)})
 	}
 	return report, nil
 }

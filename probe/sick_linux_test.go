@@ -248,7 +248,7 @@ func TestPatientThrottled(t *testing.T) {
 	}
 	cmd := self(t)
 	t.Setenv("GOMAXPROCS", "8")
-	c := examineChild(t, cmd, "quota,runtime", "cgroup "+dir)
+	c := examineChild(t, cmd, "quota,runtime,pauses", "cgroup "+dir)
 	for _, want := range []string{"cpu.quota info", "cpu.quota-throttled warning", "runtime.gomaxprocs-above-quota warning"} {
 		if !slices.Contains(c.findings(), want) {
 			t.Errorf("%s was not found: %q", want, c.findings())

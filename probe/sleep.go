@@ -208,7 +208,7 @@ func MeasureSleeps(ctx context.Context, o SleepOptions) (*SleepData, error) {
 		measured := measureWays(ctx, o, chosen, load)
 		d.Ways = append(d.Ways, measured...)
 		if ctx.Err() != nil {
-			return d, ctx.Err()
+			return d, ended(ctx)
 		}
 	}
 	return d, nil
@@ -273,8 +273,10 @@ func measureWays(ctx context.Context, o SleepOptions, chosen []way, load Load) [
 	}
 	for i := range list {
 		list[i].Lateness = distributionOf(late[i])
-		if ctx.Err() != nil && list[i].Error == "" && len(late[i]) < o.Count {
-			list[i].Error = ctx.Err().Error()
+		// One whose time was short anyway is not worth a word.
+		short := len(late[i]) < o.Count && !errors.Is(context.Cause(ctx), ErrNoTime)
+		if ctx.Err() != nil && list[i].Error == "" && (short || len(late[i]) == 0) {
+			list[i].Error = ended(ctx).Error()
 		}
 	}
 	return list

@@ -145,16 +145,13 @@ func measureStepsBack(ctx context.Context, e *Env) (*StepsData, error) {
 			if m == Migrating && len(cpus) < 2 || m == Shared && runtime.GOMAXPROCS(0) < 2 {
 				continue
 			}
-			if ctx.Err() != nil {
-				break
-			}
 			// Threads that wait for a CPU take longer.
-			if s.ns() > 2*int64(within) {
+			if ctx.Err() != nil || s.ns() > 2*int64(within) {
 				left++
 				continue
 			}
 			count := StepCount{Clock: c.name, Promise: c.promise, Method: m}
-			b := countSteps(c.read, m, cpus, each)
+			b := countSteps(ctx, c.read, m, cpus, each)
 			count.Threads, count.Readings, count.Back = b.threads, b.readings, b.back
 			count.Worst = time.Duration(math.Ceil(float64(b.worst) * c.unit))
 			counts[c.name] = append(counts[c.name], count)
@@ -168,11 +165,14 @@ func measureStepsBack(ctx context.Context, e *Env) (*StepsData, error) {
 	if d.WallMoved.Abs() < time.Microsecond {
 		d.WallMoved = 0
 	}
-	if err := ctx.Err(); err != nil {
+	switch err := ended(ctx); {
+	case errors.Is(err, ErrNoTime):
+		left = max(left, 1) // the last was cut short
+	case err != nil:
 		return d, err
 	}
 	if left > 0 {
-		return d, fmt.Errorf("the machine was so busy that the time did not suffice for %d of %d clocks and ways to read them", left, len(clocks)*len(methods))
+		return d, fmt.Errorf("%w for %d of %d clocks and ways to read them", ErrNoTime, left, len(clocks)*len(methods))
 	}
 	return d, nil
 }
@@ -210,20 +210,20 @@ func (t *tally) add(o tally) {
 const stride = 256
 
 // countSteps looks for steps back for some time.
-func countSteps(read func() int64, m Method, cpus []int, within time.Duration) tally {
+func countSteps(ctx context.Context, read func() int64, m Method, cpus []int, within time.Duration) tally {
 	switch m {
 	case OneCPU:
-		return onCPU(cpus, 0, func() tally { return stepsAlone(read, within, func(int) {}) })
+		return onCPU(cpus, 0, func() tally { return stepsAlone(ctx, read, within, func(int) {}) })
 	case Migrating:
 		return onCPU(cpus, 0, func() tally {
-			return stepsAlone(read, within, func(round int) {
+			return stepsAlone(ctx, read, within, func(round int) {
 				// Errors are of CPUs that have gone offline: it stays where it is.
 				_ = tsc.Move(cpus[round%len(cpus)])
 			})
 		})
 	case Goroutines:
 		return together(2*runtime.GOMAXPROCS(0), func(int) tally {
-			return stepsAlone(read, within, func(int) { runtime.Gosched() })
+			return stepsAlone(ctx, read, within, func(int) { runtime.Gosched() })
 		})
 	}
 	n := max(1, min(runtime.GOMAXPROCS(0), len(cpus), mostThreads))
@@ -234,7 +234,7 @@ func countSteps(read func() int64, m Method, cpus []int, within time.Duration) t
 	shared.v.Store(math.MinInt64)
 	return together(n, func(i int) tally {
 		// CPUs that are far from each other: the list is in the order of cores.
-		return onCPU(cpus, i*max(len(cpus), 1)/n, func() tally { return shared.steps(read, within) })
+		return onCPU(cpus, i*max(len(cpus), 1)/n, func() tally { return shared.steps(ctx, read, within) })
 	})
 }
 
@@ -273,7 +273,7 @@ func together(n int, f func(i int) tally) tally {
 
 // stepsAlone compares each reading with the one before it. move is called now and
 // then.
-func stepsAlone(read func() int64, within time.Duration, move func(round int)) tally {
+func stepsAlone(ctx context.Context, read func() int64, within time.Duration, move func(round int)) tally {
 	t := tally{threads: 1}
 	s := newStopwatch()
 	last := read()
@@ -287,7 +287,7 @@ func stepsAlone(read func() int64, within time.Duration, move func(round int)) t
 			last = now
 		}
 		t.readings += stride
-		if s.ns() >= int64(within) {
+		if s.ns() >= int64(within) || ctx.Err() != nil {
 			return t
 		}
 		move(round)
@@ -317,7 +317,7 @@ const over = math.MaxInt64
 //
 // In the other direction nothing is needed: the maximum is the reading itself, which
 // cannot be stored before it is known.
-func (m *sharedMaximum) steps(read func() int64, within time.Duration) tally {
+func (m *sharedMaximum) steps(ctx context.Context, read func() int64, within time.Duration) tally {
 	t := tally{threads: 1}
 	s := newStopwatch()
 	for {
@@ -337,7 +337,7 @@ func (m *sharedMaximum) steps(read func() int64, within time.Duration) tally {
 				seen = m.v.Load()
 			}
 		}
-		if s.ns() >= int64(within) {
+		if s.ns() >= int64(within) || ctx.Err() != nil {
 			m.v.Store(over)
 		}
 	}

@@ -42,8 +42,9 @@ func newDoctor() *cobra.Command {
 
 The verdict comes first, then what was found, worst first, with the evidence and
 the remedy, then what was measured, and what could not be seen. Nothing is
-changed. It takes less than 15 seconds, 3 with --quick, minutes with --thorough.
-Run it as root to see more; it says what it could not see.
+changed. It takes less than 15 seconds, 3 with --quick, minutes with --thorough; on a
+machine too busy for that it says what it had no time for. Run it as root to see
+more; it says what it could not see.
 
 Exit status: %d nothing worse than a notice, %d a warning, %d a critical fault,
 %d doctor failed, %d wrong usage, %d interrupted.`,
@@ -71,6 +72,9 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	o := probe.Options{Checks: f.checks, Effort: effort(f.quick, f.thorough)}
 	if f.list {
 		return writeChecks(cmd.OutOrStdout())
+	}
+	if f.checks != nil && len(f.checks) == 0 {
+		return errors.New("invalid argument for --checks: it has to name one at least; --list has them all")
 	}
 	if f.root != "" {
 		if info, err := os.Stat(f.root); err != nil {

@@ -105,7 +105,7 @@ func (f *sleepFlags) run(cmd *cobra.Command, o probe.SleepOptions) error {
 	if data == nil {
 		return &exitError{exitFailed, err}
 	}
-	report.Results = []probe.Result{{Check: "sleep", Data: data, Took: time.Since(began)}}
+	report.Results = []probe.Result{{Check: "sleep", Err: err, Data: data, Took: time.Since(began)}}
 	if e := writeMeasured(cmd.OutOrStdout(), "detent.sleep/1", report, f.json); e != nil {
 		return &exitError{exitFailed, e}
 	}

@@ -80,7 +80,7 @@ func TestSleepJSON(t *testing.T) {
 // TestSleepInterrupt: what has been measured is shown.
 func TestSleepInterrupt(t *testing.T) {
 	stdout := interrupt(t, "", "sleep", "1us", "--count", "100000000", "--time", "1h", "--way", "time.Sleep", "--progress", "plain", "--json")
-	if !json.Valid(stdout) || !bytes.Contains(stdout, []byte("canceled")) {
+	if !json.Valid(stdout) || !bytes.Contains(stdout, []byte(`"error": "interrupted"`)) {
 		t.Errorf("no report, or one that does not say that it is not whole: %s", stdout)
 	}
 }

@@ -6,12 +6,11 @@ import (
 	"github.com/detent-go/detent/probe"
 )
 
-// WriteFindings writes findings as WriteText does, in their order.
+// WriteFindings writes findings as WriteText does, in their order, but those that
+// another explains under that one.
 func WriteFindings(w io.Writer, findings []probe.Finding, width int, color bool) error {
 	t := &terminal{width: max(width, 40), color: color}
-	for _, f := range findings {
-		t.finding(f)
-	}
+	t.causes(tree(findings), 0)
 	_, err := io.WriteString(w, t.b.String())
 	return err
 }

@@ -16,10 +16,10 @@ import (
 func WriteHTML(w io.Writer, r *probe.Report) error {
 	view := struct {
 		Tone, Verdict string
-		Findings      []probe.Finding
+		Findings      []cause
 		Sections      []htmlSection
 		Unseen        []unseen
-	}{Tone: tone(r), Verdict: Verdict(r), Findings: r.Findings()}
+	}{Tone: tone(r), Verdict: Verdict(r), Findings: tree(r.Findings())}
 	for _, s := range sections(r) {
 		h := htmlSection{Title: s.title, Note: s.note}
 		for i, name := range s.head {
@@ -81,14 +81,15 @@ func tone(r *probe.Report) string {
 
 var bodyTemplate = template.Must(template.New("doctor").Parse(`
 <p class="verdict {{.Tone}}">{{.Verdict}}</p>
-{{- range .Findings}}
+{{- range .Findings}}{{template "finding" .}}{{end}}
+{{- define "finding"}}
 <section class="finding {{.Severity}}" id="{{.ID}}">
-<h3><span class="tag {{.Severity}}">{{.Severity}}</span>{{if ne .Confidence.String "certain"}}<span class="tag">{{.Confidence}}</span>{{end}}{{.Title}}</h3>
+<h3><span class="tag {{.Severity}}">{{.Severity}}</span>{{if ne .Confidence.String "certain"}}<span class="tag">{{.Confidence}}</span>{{end}}{{with .Because}}<span class="soft">because of <a href="#{{.}}"><code>{{.}}</code></a>:</span> {{end}}{{.Title}}</h3>
 {{- with .Detail}}<p>{{.}}</p>{{end}}
-{{- with .Because}}<p class="soft">Because of <a href="#{{.}}"><code>{{.}}</code></a>.</p>{{end}}
 {{- with .Evidence}}<dl>{{range .}}<dt>{{.Name}}</dt><dd>{{.Value}}{{with .Source}} <span class="soft">({{.}})</span>{{end}}</dd>{{end}}</dl>{{end}}
 {{- range .Remedy}}<pre>{{.}}</pre>{{end}}
 <p class="soft"><code>{{.ID}}</code></p>
+{{- range .Explains}}{{template "finding" .}}{{end}}
 </section>
 {{- end}}
 {{- range .Sections}}

@@ -18,9 +18,7 @@ import (
 func WriteText(w io.Writer, r *probe.Report, width int, color bool) error {
 	t := &terminal{width: max(width, 40), color: color}
 	t.verdict(r)
-	for _, f := range r.Findings() {
-		t.finding(f)
-	}
+	t.causes(tree(r.Findings()), 0)
 	for _, s := range sections(r) {
 		t.section(s)
 	}
@@ -38,9 +36,7 @@ func WriteMeasured(w io.Writer, r *probe.Report, width int, color bool) error {
 	for _, s := range sections(r) {
 		t.section(s)
 	}
-	for _, f := range r.Findings() {
-		t.finding(f)
-	}
+	t.causes(tree(r.Findings()), 0)
 	t.unseen(r)
 	_, err := io.WriteString(w, t.b.String())
 	return err
@@ -90,31 +86,43 @@ func (t *terminal) verdict(r *probe.Report) {
 	fmt.Fprintf(&t.b, "%s in %v.\n\n", plural(len(r.Results), "check", "checks"), r.Took.Round(100*time.Millisecond))
 }
 
-func (t *terminal) finding(f probe.Finding) {
+// causes writes findings, and under each, further in, those that it explains.
+func (t *terminal) causes(list []cause, indent int) {
+	for _, c := range list {
+		t.finding(c.Finding, indent)
+		t.causes(c.Explains, min(indent+4, t.width/4))
+	}
+}
+
+func (t *terminal) finding(f probe.Finding, indent int) {
 	c := severityColors[f.Severity]
 	head := strings.ToUpper(f.Severity.String())
 	if f.Confidence != probe.Certain {
 		head += " (" + f.Confidence.String() + ")"
 	}
-	for i, line := range strings.Split(text.WrapSoft(head+": "+f.Title, t.width), "\n") {
+	because := ""
+	if f.Because != "" {
+		because = " because of " + f.Because
+	}
+	margin := strings.Repeat(" ", indent)
+	for i, line := range strings.Split(text.WrapSoft(head+because+": "+f.Title, max(t.width-indent, 20)), "\n") {
 		line = strings.TrimRight(line, " ")
 		if i == 0 {
 			line = t.paint(c, head) + strings.TrimPrefix(line, head)
 		}
-		t.b.WriteString(line + "\n")
+		t.b.WriteString(margin + line + "\n")
 	}
+	indent += 4
+	margin += "    "
 	if f.Detail != "" {
-		t.paragraph(4, "", f.Detail)
-	}
-	if f.Because != "" {
-		t.paragraph(4, "", "Because of "+f.Because+".")
+		t.paragraph(indent, "", f.Detail)
 	}
 	for _, e := range f.Evidence {
 		line := e.Name + ": " + e.Value
 		if e.Source != "" {
 			line += "  [" + e.Source + "]"
 		}
-		t.paragraph(4, "- ", line)
+		t.paragraph(indent, "- ", line)
 	}
 	for i, step := range f.Remedy {
 		mark := "=> "
@@ -122,9 +130,9 @@ func (t *terminal) finding(f probe.Finding) {
 			mark = fmt.Sprintf("=> %d. ", i+1)
 		}
 		// Not wrapped: a command is copied from here.
-		t.b.WriteString("    " + mark + step + "\n")
+		t.b.WriteString(margin + mark + step + "\n")
 	}
-	t.b.WriteString("    " + t.paint(severityColors[probe.Info], f.ID) + "\n\n")
+	t.b.WriteString(margin + t.paint(severityColors[probe.Info], f.ID) + "\n\n")
 }
 
 func (t *terminal) section(s section) {

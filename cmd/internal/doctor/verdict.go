@@ -15,7 +15,13 @@ func Verdict(r *probe.Report) string {
 		counts[f.Severity]++
 	}
 	if counts[probe.Critical]+counts[probe.Warning] == 0 {
-		const healthy = "This machine keeps time as it should"
+		healthy := "This machine keeps time as it should"
+		switch all := len(probe.Checks()); {
+		case len(r.Results) < all:
+			healthy = fmt.Sprintf("Nothing is wrong by the %d of %d checks that were made", len(r.Results), all)
+		case len(Unseen(r)) > 0:
+			healthy += ", as far as can be seen"
+		}
 		if n := counts[probe.Notice]; n > 0 {
 			return fmt.Sprintf("%s; %s.", healthy, plural(n, "thing costs precision or time in some programs", "things cost precision or time in some programs"))
 		}
@@ -34,8 +40,11 @@ func Verdict(r *probe.Report) string {
 			parts = append(parts, plural(n, s.one, s.many))
 		}
 	}
-	return fmt.Sprintf("%s. First of all: %s.", strings.Join(parts, ", "), strings.TrimSuffix(findings[0].Title, "."))
+	return fmt.Sprintf("%s. First of all: %s", strings.Join(parts, ", "), firstOfAll(findings))
 }
+
+// sentence ends with a point.
+func sentence(s string) string { return strings.TrimSuffix(s, ".") + "." }
 
 // Unseen returns the results that could not see everything, but for those that
 // this machine conclusively has nothing for.
