@@ -53,6 +53,13 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s is missing for no reason", m.Way)
 		}
 	}
+	var page bytes.Buffer
+	if err := r.WriteMarkdown(&page); err != nil {
+		t.Fatal(err)
+	}
+	if want := len(load.Kinds()) + 4; strings.Count(page.String(), "---:") != want {
+		t.Errorf("not %d columns of figures on the right:\n%s", want, &page)
+	}
 	for _, write := range []func(*Report, *bytes.Buffer) error{
 		func(r *Report, b *bytes.Buffer) error { return r.WriteText(b) },
 		func(r *Report, b *bytes.Buffer) error { return r.WriteMarkdown(b) },

@@ -64,6 +64,7 @@ func (r *Report) write(w io.Writer, render func(table.Writer) string, mark strin
 	fmt.Fprintf(&b, "Waits of %v to %v at random, one after another: by how much later than its deadline each ended, p50 / p99 in microseconds. Ended early: %d.\n\n",
 		shortest, longest, r.Early())
 	b.WriteString(render(r.latenessTable()) + "\n\n")
+	fmt.Fprintf(&b, "%q does not sleep at all: what it is late by, the machine takes from anybody, by interrupts, other threads, and the host of a virtual machine. No way that sleeps can be better.\n\n", wayNever)
 
 	heading(2, "Rate limiters")
 	b.WriteString("A limiter waits by each way; events a second are the median of the rounds, and the gap is from one event to the next.\n\n")
@@ -114,9 +115,11 @@ func (r *Report) latenessTable() table.Writer {
 	for _, name := range order {
 		t.AppendRow(rows[name])
 	}
+	var columns []table.ColumnConfig
 	for k := range load.Kinds() {
-		alignRight(t, 3+k)
+		columns = append(columns, rightAligned(3+k))
 	}
+	t.SetColumnConfigs(columns)
 	return t
 }
 
@@ -131,15 +134,12 @@ func (r *Report) rateTable() table.Writer {
 		t.AppendRow(table.Row{p.Limiter, p.Asked, p.Way, fmt.Sprintf("%.0f", p.Achieved),
 			micros(p.GapP1) + " / " + micros(p.GapP50) + " / " + micros(p.GapP99), cpu})
 	}
+	t.SetColumnConfigs([]table.ColumnConfig{rightAligned(2), rightAligned(4), rightAligned(5), rightAligned(6)})
 	return t
 }
 
-var rightAligned = table.ColumnConfig{Align: text.AlignRight, AlignHeader: text.AlignRight}
-
-func alignRight(t table.Writer, column int) {
-	c := rightAligned
-	c.Number = column
-	t.SetColumnConfigs([]table.ColumnConfig{c})
+func rightAligned(column int) table.ColumnConfig {
+	return table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight}
 }
 
 // micros formats nanoseconds as microseconds.

@@ -49,6 +49,15 @@ const (
 	waySpin = "Sleep of WithSpin"
 )
 
+// wayNever is the floor that the others stand on.
+const wayNever = "spinning all the time"
+
+// spinFor returns when d has passed, and keeps the CPU until then.
+func spinFor(d time.Duration) {
+	for began := time.Now(); time.Since(began) < d; {
+	}
+}
+
 // Ways returns all ways, package time's first.
 func Ways() []Way {
 	slack := func(d time.Duration) Way {
@@ -66,6 +75,7 @@ func Ways() []Way {
 		{"callback on a lane", "none", onLane(timer.LaneOptions{})},
 		{"callback on a lane that spins", "none", onLane(timer.LaneOptions{Spin: true})},
 		{"callback on a lane, SCHED_FIFO 80", "none", onLane(timer.LaneOptions{Priority: 80})},
+		{wayNever, "none", sleeping(spinFor)},
 	}
 }
 
