@@ -34,7 +34,7 @@ var rules = map[string]rule{
 	"internal/rt":     {low: true},
 	"internal/tsc":    {low: true},
 	"internal/vdso":   {low: true},
-	"internal/waker":  {imports: []string{"internal/rt"}, low: true},
+	"internal/waker":  {imports: []string{"internal/rt", "internal/vdso"}, low: true},
 	"internal/shard": {imports: []string{
 		"internal/heap", "internal/hist", "internal/hostfs", "internal/rt", "internal/slab", "internal/waker", "internal/wheel",
 	}},

@@ -87,7 +87,8 @@ func (b *Blame) record(w *wakeup, deadline, limit, now int64) {
 		b.Slack.Record(d)
 	}
 	queue := now - limit
-	if limit < w.begun && w.begun <= now { // The clock may have been set back.
+	// A clock that has been set back meanwhile puts these out of order.
+	if limit < w.begun && w.running <= w.handed && w.handed <= w.begun && w.begun <= now {
 		queue -= b.recordWait(w, limit)
 	}
 	if queue > 0 {

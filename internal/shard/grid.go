@@ -94,9 +94,10 @@ func limitOf(deadline int64, grid uint8) int64 {
 // handle to the node is known yet, or the caller holds the node lock.
 func (s *Shard) fileLocked(i uint32, n *slab.Node, now int64) (at int64, precise bool) {
 	at = limitOf(n.Deadline, n.Grid)
-	if n.Grid >= heapGrid {
+	if n.Grid >= heapGrid || s.steps {
 		n.Tick = 0
-		s.heap.Insert(i, n, at, uint32(at-n.Deadline))
+		at = max(at, n.Deadline) // A limit of the wheel's grids ends at maxTick.
+		s.heap.Insert(i, n, at, uint32(min(at-n.Deadline, math.MaxUint32)))
 		return at, true
 	}
 	n.Tick = at >> TickShift

@@ -22,6 +22,8 @@ type Config struct {
 	Manual bool
 	Epoch  time.Time
 
+	base *base // see NewGroupOn
+
 	// Lane has the group woken by a lane alone. It has one shard, and Inline is
 	// implied. See NewLane.
 	Lane *LaneOptions
@@ -33,7 +35,11 @@ type Group struct {
 	inline bool
 	manual *manual      // nil where time passes by itself
 	lane   *LaneOptions // nil but for a lane
+	base   *base        // nil where the clock is rt.Now, or virtual
 	closed atomic.Bool
+
+	// read is the clock; nil where that is rt.Now.
+	read func() (ns int64, bubbled bool)
 
 	throttle *throttle // nil in a manual group
 	witness  *witness  // nil unless asked for
@@ -53,14 +59,18 @@ func NewGroup(c Config) *Group {
 	} else if n == 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	g := &Group{shards: make([]*Shard, n), inline: c.Inline || c.Manual || c.Lane != nil, lane: c.Lane}
+	g := &Group{shards: make([]*Shard, n), inline: c.Inline || c.Manual || c.Lane != nil, lane: c.Lane, base: c.base}
 	if c.Manual {
 		g.manual = &manual{epoch: c.Epoch}
+		g.read = g.manual.read
 	} else {
 		g.throttle = newThrottle()
 		if c.Blame {
 			g.witness = new(witness)
 		}
+	}
+	if c.base != nil {
+		g.read = c.base.read
 	}
 	for i := range g.shards {
 		g.shards[i] = newShard(g, i)
@@ -125,16 +135,19 @@ func (g *Group) Close() bool {
 	if g.witness != nil {
 		g.witness.close()
 	}
+	if g.base != nil {
+		g.base.close()
+	}
 	return true
 }
 
 // Now returns the group's current time and whether the caller is in a synctest
 // bubble, where that time means nothing: see [rt.Now].
 func (g *Group) Now() (ns int64, bubbled bool) {
-	if g.manual == nil {
+	if g.read == nil {
 		return rt.Now()
 	}
-	return g.manual.now.Load(), false
+	return g.read()
 }
 
 // clock is Now outside of bubbles, where all goroutines of the group are.

@@ -48,7 +48,11 @@ func NewLane(o LaneOptions) (*Group, error) {
 func (s *Shard) newAlarm() (alarm, error) {
 	wake := func() { s.woken(true) }
 	if s.group.lane == nil {
-		return waker.NewPrecise(wake)
+		clock := Monotonic
+		if s.group.base != nil {
+			clock = s.group.base.clock
+		}
+		return waker.NewPrecise(clock, wake)
 	}
 	return waker.NewLane(*s.group.lane, wake)
 }

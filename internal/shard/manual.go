@@ -31,6 +31,8 @@ type manual struct {
 // which are filed at the end of time, never fire.
 const manualEnd = maxTick<<TickShift - 1
 
+func (m *manual) read() (ns int64, bubbled bool) { return m.now.Load(), false }
+
 // moveTo moves the time on to t, unless it is there or later.
 func (m *manual) moveTo(t int64) {
 	for now := m.now.Load(); now < t && !m.now.CompareAndSwap(now, t); {

@@ -99,6 +99,7 @@ func (s *Shard) writeOffLocked(now int64) (lost int) {
 	if len(s.runners) == 0 || s.group.inline {
 		return 0
 	}
+	now = s.group.steady(now)
 	s.runners = slices.DeleteFunc(s.runners, func(r *runner) bool {
 		if !r.calling || now-r.since < watchInterval {
 			return false

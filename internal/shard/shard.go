@@ -118,6 +118,8 @@ type Shard struct {
 	mu       sync.Mutex
 	closed   bool
 	starting bool // the timerfd is being made, or there cannot be one
+	steps    bool // constant; the clock can go back, so that nothing is filed in the wheel
+	eager    bool // constant; any timer, however coarse, is looked at by endStart
 
 	// nodes has rules of its own for access without mu: see package slab.
 	nodes    slab.Slab
@@ -165,7 +167,8 @@ type Shard struct {
 }
 
 func newShard(g *Group, index int) *Shard {
-	s := &Shard{Index: index, group: g, armedPrecise: never, armedBackstop: never, wave: 1}
+	s := &Shard{Index: index, group: g, armedPrecise: never, armedBackstop: never, wave: 1, steps: g.base.steps()}
+	s.eager = g.manual != nil || g.base != nil
 	s.wheel = wheel.New(&s.nodes, 0) // It catches up with its first timer.
 	s.heap = heap.New(&s.nodes)
 	if g.witness != nil {

@@ -112,7 +112,7 @@ func (s *Shard) EndReset(t *Timer) { s.endStart(t) }
 // started is the first that wants one. A manual group has none; it tells who
 // waits for timers to be started.
 func (s *Shard) endStart(t *Timer) {
-	need := s.precise == nil && !s.starting && (s.urgent(t.Grid) || s.group.manual != nil) && !s.closed && s.retryLocked()
+	need := s.precise == nil && !s.starting && (s.eager || s.urgent(t.Grid)) && !s.closed && s.retryLocked()
 	if need {
 		s.starting = s.group.manual == nil
 	}

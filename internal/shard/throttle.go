@@ -75,6 +75,13 @@ func (t *throttle) during(from, to int64) int64 {
 	return min(sum, to-from)
 }
 
+// forget has the next look be the first: the group's clock has been set, perhaps.
+func (t *throttle) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.limits, t.found, t.looked, t.spans = nil, 0, 0, [8]span{}
+}
+
 // findLocked looks for quotas. A process can be moved to other cgroups, or be
 // given a quota, at any time.
 func (t *throttle) findLocked(now int64) {

@@ -40,6 +40,9 @@ const (
 // openPrecise makes the timerfd. Where that fails the backstop serves alone, and
 // it is tried again later.
 func (s *Shard) openPrecise() {
+	if s.group.base != nil {
+		s.group.openWatch()
+	}
 	p, err := s.newAlarm()
 	s.checkAlarm(err)
 	var witness *waker.Witness
@@ -58,6 +61,9 @@ func (s *Shard) openPrecise() {
 		return
 	}
 	s.precise, s.preciseErr, s.witness = p, nil, witness
+	if s.group.base != nil {
+		s.armedBackstop = never // The clock may have been set before it was watched.
+	}
 	s.armLocked(s.group.clock())
 	s.Unlock()
 }
@@ -96,6 +102,10 @@ func (s *Shard) armBackstopLocked(at int64) {
 		return
 	}
 	now := s.group.clock()
+	if b := s.group.base; b != nil && !b.watched.Load() {
+		at = min(at, saturate(now, pollInterval))
+		s.armedBackstop = at
+	}
 	s.backstopFrom = max(at, now)
 	s.backstop.Arm(at, now)
 }
@@ -181,6 +191,9 @@ func saturate(t, d int64) int64 {
 // woken is called by the wakers, on goroutines of theirs: by the timerfd's
 // reader with precise set, by the backstop without.
 func (s *Shard) woken(precise bool) {
+	if b := s.group.base; b != nil && !b.watched.Load() {
+		s.group.poll()
+	}
 	running := s.group.clock()
 	s.Lock()
 	if s.closed {
@@ -325,7 +338,7 @@ func (s *Shard) drainLocked(r *runner, w *wakeup) (calls bool) {
 // callUnlocked releases the lock while runner r calls a callback.
 func (s *Shard) callUnlocked(r *runner, a action, h Handle, now int64) {
 	s.armLocked(now)
-	r.calling, r.since = true, now
+	r.calling, r.since = true, s.group.steady(now)
 	s.calls++
 	s.Unlock()
 	if trace.IsEnabled() {

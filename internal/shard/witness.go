@@ -52,9 +52,10 @@ func (w *witness) close() {
 }
 
 // tellLocked notes in w when the kernel had done what the timerfd was last armed
-// for, if the witness knows.
+// for, if the witness knows, which counts the runtime's monotonic time.
 func (s *Shard) tellLocked(w *wakeup, running int64) {
-	if at, ok := s.witness.Woken(s.Index, s.preciseFrom, running); ok {
-		w.toldFrom, w.toldArmed, w.ready = s.armedPrecise, s.preciseFrom, at
+	shift := s.group.shift()
+	if at, ok := s.witness.Woken(s.Index, s.preciseFrom+shift, running+shift); ok {
+		w.toldFrom, w.toldArmed, w.ready = s.armedPrecise, s.preciseFrom, min(max(at-shift, s.preciseFrom), running)
 	}
 }

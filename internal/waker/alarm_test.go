@@ -36,7 +36,7 @@ type alarm interface {
 // f closes.
 func eachAlarm(t *testing.T, f func(t *testing.T, open func(wake func()) alarm)) {
 	kinds := map[string]func(wake func()) (alarm, error){
-		"timerfd":  func(wake func()) (alarm, error) { return NewPrecise(wake) },
+		"timerfd":  func(wake func()) (alarm, error) { return NewPrecise(Monotonic, wake) },
 		"lane":     func(wake func()) (alarm, error) { return NewLane(LaneOptions{}, wake) },
 		"spinning": func(wake func()) (alarm, error) { return NewLane(LaneOptions{Spin: true}, wake) },
 	}

@@ -20,10 +20,15 @@
 //     netpoller does, with the thread's priority, at the price of the thread. A
 //     [Spinner] takes it from tens of microseconds to one, at the price of CPU time.
 //
+// All this counts the runtime's monotonic time. A Precise can wait for another
+// [Clock], and a [Watch] notices when that goes apart from monotonic time, because
+// it has been set or the system suspended; then backstops have to be armed anew.
+//
 // A [Witness] wakes nobody. It tells when the kernel had done its part of a wake-up
 // by timerfd, which the netpoller does not.
 //
 // Where there is no timerfd, on other systems than Linux and in builds with the
 // tag detent_portable, [NewPrecise] fails with errors.ErrUnsupported and the
-// backstop serves alone; a lane then waits for a timer of package time.
+// backstop serves alone; a lane then waits for a timer of package time. There is no
+// Watch either, and no Clock but the monotonic one and the wall clock.
 package waker

@@ -32,15 +32,19 @@ import (
 //
 // Arm stores armed before it sets the file. A deadline set after the look is
 // one whose edge is still to come, too.
+//
+// A wall clock that is set back between the edge and the look opens the hole again:
+// whoever notices that the clock has been set arms anew.
 type Precise struct {
 	f     *os.File
 	raw   syscall.RawConn
 	wake  func()
-	armed atomic.Int64 // rt.Now time of the last Arm that wake has not followed
+	now   func() (int64, bool) // reads the clock; constant
+	armed atomic.Int64         // time of the last Arm that wake has not followed
 	fd    int
-	// offset is what has to be added to a reading of rt.Now to get the kernel's
-	// CLOCK_MONOTONIC, rounded up by less than the time between two readings: a
-	// deadline is never armed early.
+	// offset is what has to be added to a reading of the clock to get the kernel's.
+	// Of rt.Now from CLOCK_MONOTONIC it is rounded up by less than the time between
+	// two readings: a deadline is never armed early. Other clocks have none.
 	offset int64
 	done   chan struct{} // closed when the goroutine has ended
 
@@ -49,10 +53,14 @@ type Precise struct {
 	turn atomic.Int64
 }
 
-// NewPrecise makes a timerfd and starts the goroutine that calls wake after
-// each expiry. wake may be called without one.
-func NewPrecise(wake func()) (*Precise, error) {
-	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+// NewPrecise makes a timerfd for the clock and starts the goroutine that calls wake
+// after each expiry. wake may be called without one.
+func NewPrecise(c Clock, wake func()) (*Precise, error) {
+	now, err := c.Reader()
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.TimerfdCreate(c.id(), unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("timerfd_create: %w", err)
 	}
@@ -68,12 +76,13 @@ func NewPrecise(wake func()) (*Precise, error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("timerfd in the netpoller: %w", errors.ErrUnsupported)
 	}
-	off, err := offset()
-	if err != nil {
-		_ = f.Close()
-		return nil, err
+	p := &Precise{f: f, raw: raw, wake: wake, now: now, fd: fd, done: make(chan struct{})}
+	if c == Monotonic {
+		if p.offset, err = offset(); err != nil {
+			_ = f.Close()
+			return nil, err
+		}
 	}
-	p := &Precise{f: f, raw: raw, wake: wake, fd: fd, offset: off, done: make(chan struct{})}
 	p.armed.Store(never)
 	go p.wait(0)
 	return p, nil
@@ -100,7 +109,7 @@ func (p *Precise) wait(turn int64) {
 			return true
 		}
 		waited = true
-		now, _ := rt.Now()
+		now, _ := p.now()
 		return p.armed.Load() <= now
 	}
 	for p.turn.Load() == turn {
@@ -114,15 +123,14 @@ func (p *Precise) wait(turn int64) {
 	}
 }
 
-// Arm makes the file expire at the given time of [rt.Now], instead of when it
-// was last armed for. It does not block; the holder of the shard lock calls it,
+// Arm makes the file expire at the given time of the clock, instead of when it was
+// last armed for. It does not block; the holder of the shard lock calls it,
 // and does not after Close.
 func (p *Precise) Arm(at int64) {
 	p.armed.Store(at)
-	if at > far {
-		at = far
+	if p.offset != 0 { // whose sum might overflow
+		at = min(at, far) + p.offset
 	}
-	at += p.offset
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(at, 1))}
 	// The only errors are those of a bad descriptor or value. The call does not
 	// tell the scheduler that it enters the kernel (it does not wait there), as

@@ -47,7 +47,7 @@ func testNeverEarly(t *testing.T, open func(wake func()) alarm) {
 // TestExpiry asks the kernel what it was told: not a time before the deadline,
 // even by less than a wake-up takes.
 func TestExpiry(t *testing.T) {
-	p, err := NewPrecise(func() {})
+	p, err := NewPrecise(Monotonic, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestExpiry(t *testing.T) {
 func TestClockRefused(t *testing.T) {
 	defer func() { clockGettime = unix.ClockGettime }()
 	clockGettime = func(int32, *unix.Timespec) error { return unix.EPERM }
-	p, err := NewPrecise(func() {})
+	p, err := NewPrecise(Monotonic, func() {})
 	if p != nil || !errors.Is(err, unix.EPERM) {
 		t.Errorf("waker %v, error %v", p, err)
 	}

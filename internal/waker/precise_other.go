@@ -11,7 +11,7 @@ import (
 type Precise struct{}
 
 // NewPrecise fails with [errors.ErrUnsupported].
-func NewPrecise(func()) (*Precise, error) {
+func NewPrecise(Clock, func()) (*Precise, error) {
 	return nil, fmt.Errorf("timerfd: %w", errors.ErrUnsupported)
 }
 

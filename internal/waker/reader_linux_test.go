@@ -15,7 +15,7 @@ import (
 func TestGoexit(t *testing.T) {
 	var n atomic.Int64
 	woken := make(chan struct{}, 1)
-	p, err := NewPrecise(func() {
+	p, err := NewPrecise(Monotonic, func() {
 		n.Add(1)
 		woken <- struct{}{}
 		runtime.Goexit()
@@ -42,7 +42,7 @@ func TestReplace(t *testing.T) {
 	hold, held := make(chan struct{}), make(chan struct{})
 	woken := make(chan struct{}, 1)
 	var first atomic.Bool
-	p, err := NewPrecise(func() {
+	p, err := NewPrecise(Monotonic, func() {
 		if first.CompareAndSwap(false, true) {
 			close(held)
 			<-hold
@@ -73,7 +73,7 @@ func TestReplace(t *testing.T) {
 // TestClose leaves neither a goroutine nor a file behind, armed or not, at once
 // or after a while.
 func TestClose(t *testing.T) {
-	p, err := NewPrecise(func() {}) // so that the netpoller's own files are open
+	p, err := NewPrecise(Monotonic, func() {}) // so that the netpoller's own files are open
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestClose(t *testing.T) {
 	settle(t, "the first one's file to be closed", func() bool { return timerfds(t) == 0 })
 	goroutines := runtime.NumGoroutine()
 	for k := range 100 {
-		p, err := NewPrecise(func() {})
+		p, err := NewPrecise(Monotonic, func() {})
 		if err != nil {
 			t.Fatal(err)
 		}

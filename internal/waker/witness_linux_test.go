@@ -26,7 +26,7 @@ func watched(t *testing.T, n int) (*Witness, []*Precise) {
 	t.Cleanup(func() { w.Close(); w.Wait() })
 	files := make([]*Precise, n)
 	for k := range files {
-		p, err := NewPrecise(func() {})
+		p, err := NewPrecise(Monotonic, func() {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestWitnessBusy(t *testing.T) {
 // TestWitnessClose leaves neither a goroutine nor a file behind, whether the
 // thread waits or rests.
 func TestWitnessClose(t *testing.T) {
-	p, err := NewPrecise(func() {})
+	p, err := NewPrecise(Monotonic, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
