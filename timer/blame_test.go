@@ -1,6 +1,7 @@
 package timer_test
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"testing"
@@ -42,8 +43,17 @@ func TestBlame(t *testing.T) {
 		"default": {},
 		"inline":  {Callbacks: timer.Inline},
 		"slack":   {Slack: &slack},
+
+		// Which nobody sets meanwhile.
+		"boottime":       {Clock: timer.Boottime},
+		"realtime":       {Clock: timer.Realtime},
+		"boottime, told": {Clock: timer.Boottime, Blame: true},
+		"realtime, told": {Clock: timer.Realtime, Blame: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if _, err := timer.New(&o); errors.Is(err, errors.ErrUnsupported) {
+				t.Skip(err)
+			}
 			s := mustNew(t, &o)
 			if n := s.Stats().Blame.Queue.Count(); n != 0 {
 				t.Errorf("%d timers are blamed before the first", n)

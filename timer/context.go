@@ -131,19 +131,26 @@ func (s *Service) withDeadline(parent context.Context, now time.Time, dur time.D
 // startContext starts the timer of a context that nobody else knows yet, and
 // returns whether that is in a synctest bubble.
 func (s *Service) startContext(t *deadlineCtx, now time.Time, d time.Duration, op string) (inBubble bool) {
-	var ns int64
+	st := shard.Timer{Kind: shard.Call, Target: (*ctxExpiry)(t)}
+	ns, ours := int64(0), true
 	switch {
-	case s.e.group.Manual():
-		_, inBubble = rt.Now() // whose goroutines may use virtual time, too
-		ns = s.e.group.TimeOf(now)
+	case !s.e.plain():
+		ns, inBubble = s.e.group.Now()
+		ours = !inBubble
+		if s.e.group.Manual() {
+			_, inBubble = rt.Now() // whose goroutines may use virtual time, too
+		}
+		s.scheduleAt(&st, s.timeOf(t.deadline), ns)
 	case now == now.Round(0): // Only a time of a bubble's clock has no monotonic reading.
-		t.timer = &place{svc: s, bubble: newBubbled(s.e, nil, t.expire, d, 0)}
-		return true
+		inBubble, ours = true, false
 	default:
 		ns = rt.At(now)
+		s.schedule(&st, d, ns)
 	}
-	st := shard.Timer{Kind: shard.Call, Target: (*ctxExpiry)(t)}
-	s.schedule(&st, d, ns)
+	if !ours {
+		t.timer = &place{svc: s, bubble: newBubbled(s.e, nil, t.expire, d, 0)}
+		return true
+	}
 	sh, h, ok := s.e.group.Start(&st, ns)
 	if !ok {
 		closedPanic(op)

@@ -7,30 +7,18 @@ import (
 	"github.com/detent-go/detent/internal/shard"
 )
 
-// timeOf returns the time of the service's clock that t stands for. All that
-// takes a deadline as a time.Time goes through here. In a synctest bubble, where
-// the clock means nothing, neither does the result.
-//
-// A time with a monotonic reading stands for that, exactly. One without is as far
-// away as the wall clock says now. Virtual time has none of that.
-func (s *Service) timeOf(t time.Time) int64 {
-	if g := s.e.group; g.Manual() {
-		return g.TimeOf(t)
+// monotonicOf returns the time of package rt's clock for t, 0 or more, or false if t
+// has no monotonic reading.
+func monotonicOf(t time.Time) (int64, bool) {
+	if t == t.Round(0) {
+		return 0, false
 	}
-	if t != t.Round(0) {
-		return max(rt.At(t), 0)
-	}
-	d := time.Until(t) // Taken before now is, lest the sum be early.
-	now, _ := s.e.group.Now()
-	return deadline(d, now)
+	return max(rt.At(t), 0), true
 }
 
-// timeAt returns the time.Time of a time of the service's clock, with a monotonic
-// reading unless it is virtual.
-func (s *Service) timeAt(ns int64) time.Time {
-	if g := s.e.group; g.Manual() {
-		return g.TimeAt(ns)
-	}
+// monotonicAt returns the time.Time of a time of package rt's clock, with a
+// monotonic reading.
+func monotonicAt(ns int64) time.Time {
 	t := time.Now()
 	return t.Add(time.Duration(ns - rt.At(t)))
 }

@@ -7,7 +7,7 @@
 //   - Package time's names, signatures and behaviour. Replace time.AfterFunc by
 //     timer.AfterFunc and nothing else changes; the differences are listed below.
 //   - Never early: no timer fires before its duration has passed on the monotonic
-//     clock (CLOCK_MONOTONIC on Linux).
+//     clock (CLOCK_MONOTONIC on Linux), or on the [Clock] of its service.
 //   - Nothing lost: a timer that is not stopped fires exactly once for each start,
 //     and Stop returns true exactly when it will not.
 //   - Precise sleeps: timer.Sleep(50*time.Microsecond) on an idle Linux machine
@@ -66,6 +66,16 @@
 // the few that have to be on time whatever the rest of the program does.
 // [Service.WithSpin] and [LaneOptions].Spin take the lateness from tens of
 // microseconds to one, and CPU time for it.
+//
+// # Clocks
+//
+// [Options].Clock makes a service whose timers go on counting while the system is
+// suspended ([Boottime]), or go by the wall clock ([Realtime]): these fire at a time
+// of day and follow when the clock is set.
+//
+//	nightly, err := timer.New(&timer.Options{Clock: timer.Realtime})
+//	...
+//	nightly.AfterFuncAt(time.Date(2027, 1, 1, 3, 0, 0, 0, time.Local), rotate)
 //
 // # Contexts
 //
@@ -126,7 +136,8 @@
 // # Caveats
 //
 // CLOCK_MONOTONIC does not count while the system is suspended: a timer of ten
-// minutes fires ten minutes of wakefulness later. A virtual machine that is
+// minutes fires ten minutes of wakefulness later, but for one of a [Boottime] or
+// [Realtime] service. A virtual machine that is
 // paused, a container that has used up its CPU quota, or a program whose Ps are
 // all busy fires timers late: see [Stats].Lateness, and [Blame] for whose fault it
 // is. While every P is busy, timers

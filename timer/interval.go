@@ -53,7 +53,8 @@ type TickOptions struct {
 	//
 	// No tick comes before its time by the wall clock. When the clock is set, the
 	// ticks follow within a period, or a minute where that is less: a service that
-	// is idle otherwise wakes once a minute for it. If the clock has been set
+	// is idle otherwise wakes once a minute for it. Those of a [Realtime] service
+	// follow as soon as that knows. If the clock has been set
 	// forward over the times of ticks, one comes, for the last of them, and the
 	// others count as missed, even with [Burst]. If it has been set back, the ticks
 	// come at the times that it shows again, but for the last one that came.
@@ -156,6 +157,10 @@ func (s *Service) newInterval(d time.Duration, f func(Ticked), o *TickOptions, o
 	}
 	_, inBubble := s.e.group.Now()
 	iv := &Interval{svc: s, bubbled: inBubble, base: s.Now(), f: f, armed: notArmed}
+	if s.e.clock == Realtime && !inBubble {
+		iv.base = time.Now() // with a monotonic reading
+		s.e.followers.add(iv)
+	}
 	iv.sched = schedule{missed: o.Missed, aligned: o.Aligned, offset: o.Offset}
 	iv.sched.begin(iv.now(), d, o.Immediately)
 	return iv
@@ -163,6 +168,9 @@ func (s *Service) newInterval(d time.Duration, f func(Ticked), o *TickOptions, o
 
 // now returns the present moment.
 func (iv *Interval) now() moment {
+	if iv.svc.e.clock == Realtime && !iv.bubbled {
+		return iv.steadyNow()
+	}
 	t := iv.svc.Now()
 	return moment{mono: t.Sub(iv.base), wall: t.Round(0)}
 }
@@ -170,7 +178,7 @@ func (iv *Interval) now() moment {
 // deadline returns when to look at the schedule.
 func (iv *Interval) deadline(now moment) time.Time {
 	d := iv.sched.wait(now)
-	if iv.sched.aligned {
+	if iv.sched.aligned || iv.svc.e.clock == Realtime {
 		return now.wall.Add(d)
 	}
 	return iv.base.Add(saturated(now.mono, d))

@@ -1,48 +1,17 @@
-//go:build amd64 || arm64
-
 package timer_test
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/detent-go/detent/timer"
 )
 
-// setWall sets the machine's wall clock by d, and at the end of the test back.
-func setWall(t *testing.T, d time.Duration) {
-	t.Helper()
-	move := func(d time.Duration) error {
-		const offset, nano = 0x0100, 0x2000 // ADJ_SETOFFSET, ADJ_NANO
-		sec := d / time.Second
-		if d < sec*time.Second {
-			sec--
-		}
-		x := unix.Timex{Modes: offset | nano}
-		x.Time = unix.Timeval{Sec: int64(sec), Usec: int64(d - sec*time.Second)}
-		_, err := unix.Adjtimex(&x)
-		return err
-	}
-	if err := move(d); err != nil {
-		t.Skipf("the clock cannot be set here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := move(-d); err != nil {
-			t.Errorf("the wall clock is off by %v, and cannot be set back: %v", d, err)
-		}
-	})
-}
-
 // TestIntervalClockSet really sets the wall clock, which is everybody's: aligned
 // ticks follow, within a period. Others take no notice.
 func TestIntervalClockSet(t *testing.T) {
-	if os.Getenv("DETENT_SICK") != "1" || os.Getuid() != 0 {
-		t.Skip("sets the machine's clock: needs root, and DETENT_SICK=1")
-	}
+	setWall := setter(t)
 	const period = 200 * time.Millisecond
 	for _, by := range []time.Duration{10 * period, -10 * period, period / 2, -period / 2} {
 		t.Run(by.String(), func(t *testing.T) {
@@ -59,7 +28,8 @@ func TestIntervalClockSet(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			set := time.Now()
-			setWall(t, by)
+			setWall(by)
+			defer setWall(-by)
 			for k := range 3 {
 				tick, err := aligned.Wait(ctx)
 				if err != nil {

@@ -56,10 +56,11 @@ type Manual struct {
 // NewManual returns a service on virtual time that begins at start, whose
 // monotonic reading is dropped. The errors are those of [New].
 //
-// Options stand for what they do there, but for their defaults: timers without a
-// slack are exact, and there is one shard, so that the same calls have the same
-// effects in each run. The slack of [Service.WithSlack] holds as it does on a real
-// clock: a timer with a slack fires later than its deadline.
+// Of the options, Slack and Shards stand for what they do there, but for their
+// defaults: timers without a slack are exact, and there is one shard, so that the
+// same calls have the same effects in each run. The others mean nothing on virtual
+// time. The slack of [Service.WithSlack] holds as it does on a real clock: a timer
+// with a slack fires later than its deadline.
 func NewManual(start time.Time, o *Options) (*Manual, error) {
 	if o == nil {
 		o = &Options{}

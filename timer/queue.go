@@ -32,7 +32,7 @@ import (
 //
 // # Guarantees
 //
-// Never early, by CLOCK_MONOTONIC. A value is delivered once, unless Stop has
+// Never early, by the clock of its service. A value is delivered once, unless Stop has
 // returned true for it or the queue has been closed; then it is not. Values come
 // roughly in the order of their deadlines, and no more than that is promised.
 //

@@ -36,7 +36,7 @@ func newQueueShard[T any](q *Queue[T], mark uint32, on *shard.Shard, now int64) 
 	s.auto, s.grid = q.svc.auto, queueGrid(q.svc.grid)
 	s.clock.guessMin = queueNever
 	switch {
-	case q.bubble != nil:
+	case q.bubble != nil, q.svc.e.clock == Realtime: // The wheel cannot go back.
 		s.auto, s.grid = false, shard.Exact
 	case q.handler == nil:
 		// Nothing would make sure that a guess is put right soon.

@@ -91,6 +91,11 @@ func queueServices(t *testing.T, f func(t *testing.T, s *timer.Service)) {
 	} {
 		t.Run(name, func(t *testing.T) { f(t, mustNew(t, o)) })
 	}
+	t.Run("boottime", func(t *testing.T) { f(t, mustNewOn(t, timer.Boottime)) })
+	t.Run("realtime", func(t *testing.T) {
+		wantSteadyWall(t)
+		f(t, mustNewOn(t, timer.Realtime))
+	})
 }
 
 // Values of all kinds of durations are delivered once, and not early.
@@ -369,6 +374,11 @@ func TestQueueStress(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) { stressQueue(t, mustNew(t, c.o).WithSlack(c.slack), c.polled) })
 	}
+	t.Run("boottime", func(t *testing.T) { stressQueue(t, mustNewOn(t, timer.Boottime), false) })
+	t.Run("realtime", func(t *testing.T) {
+		wantSteadyWall(t)
+		stressQueue(t, mustNewOn(t, timer.Realtime), false)
+	})
 }
 
 func stressQueue(t *testing.T, s *timer.Service, polled bool) {

@@ -54,6 +54,25 @@ type Options struct {
 	// Callbacks says how callbacks run. The default is [Concurrent].
 	Callbacks CallbackMode
 
+	// Clock is what durations and deadlines are counted on. The default is
+	// [Monotonic].
+	Clock Clock
+
+	// OnClockSet, for a [Realtime] service, is called after the wall clock has been
+	// set, with by how much: less than 0, if it has been set back. That the clock is
+	// slewed does not count. It is called on a goroutine of its own, for one set at a
+	// time; what comes together meanwhile is added up. It is not called before the
+	// service has had its first timer, and not after Close, but for a call that is
+	// about to begin.
+	//
+	// On Linux it is told of steps of a microsecond and more, at once, and not of the
+	// system having been suspended. Elsewhere, and in a build with the tag
+	// detent_portable, it is told of steps of 10 milliseconds and more (more by a
+	// thousandth of the time for which no timer was pending), within a second and
+	// only while timers are pending; and a suspended system's monotonic clock may
+	// have stood still, which looks like a set. The default is nil.
+	OnClockSet func(delta time.Duration)
+
 	// Blame has [Stats].Blame tell the kernel's part of lateness from that of the
 	// Go scheduler, on Linux. It costs an OS thread for the service, which waits
 	// for the same deadlines as the Go scheduler does and notes when the kernel
@@ -83,8 +102,11 @@ type Service struct {
 // engine is what a Service and its views share.
 type engine struct {
 	group   *shard.Group
-	forAll  bool // the default service's, which is never closed
+	clock   Clock // of no account where the group is a manual one
+	forAll  bool  // the default service's, which is never closed
 	spinner shard.Spinner
+
+	followers followers // of a Realtime service
 }
 
 // place says where a timer lives, and what it is. Timers refer to a place of
@@ -98,7 +120,9 @@ type place struct {
 }
 
 // New returns a service with the given options; nil stands for the defaults. It
-// starts nothing. The only errors are those of options out of range.
+// starts nothing. The only errors are those of options out of range, and of a clock
+// that the system or the build does not have: then errors.Is finds
+// [errors.ErrUnsupported].
 func New(o *Options) (*Service, error) {
 	if o == nil {
 		o = &Options{}
@@ -106,11 +130,10 @@ func New(o *Options) (*Service, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	e := &engine{group: shard.NewGroup(shard.Config{
-		Shards: o.Shards,
-		Inline: o.Callbacks == Inline,
-		Blame:  o.Blame,
-	})}
+	e := &engine{clock: o.Clock}
+	if err := e.open(o); err != nil {
+		return nil, err
+	}
 	if o.Slack == nil {
 		return newService(e, AutoSlack), nil
 	}
@@ -126,6 +149,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("timer: Options.Slack is %v, want 0 or more, or nil", *o.Slack)
 	case o.Callbacks != Concurrent && o.Callbacks != Inline:
 		return fmt.Errorf("timer: Options.Callbacks is %d, want Concurrent or Inline", o.Callbacks)
+	case o.Clock < Monotonic || o.Clock > Realtime:
+		return fmt.Errorf("timer: Options.Clock is %v, want Monotonic, Boottime or Realtime", o.Clock)
+	case o.OnClockSet != nil && o.Clock != Realtime:
+		return fmt.Errorf("timer: Options.OnClockSet with the clock %v, which nobody sets", o.Clock)
 	}
 	return nil
 }

@@ -55,12 +55,13 @@ func (s *Service) Sleep(d time.Duration) {
 //		timer.SleepUntil(next)
 //	}
 //
-// A deadline is a point of the monotonic clock. A time with a monotonic reading,
-// as time.Now returns it and Add keeps it, is one to the nanosecond. A time
-// without, which was parsed, decoded, made by [time.Date], or has been through
-// UTC, In or Round, is taken to be as far away as the wall clock says at the time
-// of the call: if the wall clock is set later on, the deadline stays where it was.
-// For what follows the wall clock see [TickOptions].Aligned.
+// A deadline is a point of the monotonic clock, unless the service goes by another
+// [Clock]. On the monotonic one a time with a monotonic reading, as time.Now returns
+// it and Add keeps it, is such a point to the nanosecond. A time without, which was
+// parsed, decoded, made by [time.Date], or has been through UTC, In or Round, is
+// taken to be as far away as the wall clock says at the time of the call: if the wall
+// clock is set later on, the deadline stays where it was. For what follows the wall
+// clock see [Realtime], and [TickOptions].Aligned.
 func (s *Service) SleepUntil(t time.Time) {
 	at := s.timeOf(t)
 	now, inBubble := s.e.group.Now()

@@ -39,28 +39,41 @@ func (s *Service) sleepSpinning(done, changed <-chan struct{}, st *shard.Timer, 
 	}
 	sp := &s.e.spinner
 	end := st.Deadline
-	if short := end - sp.Margin(); short > now {
-		st.Deadline, st.Grid = short, shard.Exact
-		if e := s.block(done, changed, st, now, op); e != sleepOver {
+	for {
+		margin := sp.Margin()
+		if short := end - margin; short > now {
+			st.Deadline, st.Grid = short, shard.Exact
+			if e := s.block(done, changed, st, now, op); e != sleepOver {
+				return e
+			}
+			now, _ = s.e.group.Now()
+			if now >= short { // and the clock has not been set back
+				sp.Learn(now - short)
+			}
+			op = orEnd
+		}
+		// A wall clock that has been set back may be far from the end again.
+		began, e := now, sleepOver
+		for now < end && end-now <= 2*margin && e == sleepOver {
+			select {
+			case <-done: // It may be nil, as may changed.
+				e = sleepCanceled
+			case <-changed:
+				e = sleepChanged
+			default:
+				if s.e.group.Closed() {
+					e = sleepClosed
+				}
+			}
+			now, _ = s.e.group.Now()
+		}
+		spun := now - began
+		if s.e.clock == Realtime {
+			spun = min(max(spun, 0), 2*margin)
+		}
+		sp.Spun(spun)
+		if now >= end || e != sleepOver {
 			return e
 		}
-		now, _ = s.e.group.Now()
-		sp.Learn(now - short)
 	}
-	began, e := now, sleepOver
-	for now < end && e == sleepOver {
-		select {
-		case <-done: // It may be nil, as may changed.
-			e = sleepCanceled
-		case <-changed:
-			e = sleepChanged
-		default:
-			if s.e.group.Closed() {
-				e = sleepClosed
-			}
-		}
-		now, _ = s.e.group.Now()
-	}
-	sp.Spun(now - began)
-	return e
 }

@@ -2,6 +2,8 @@ package timer_test
 
 import (
 	"context"
+	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -209,3 +211,31 @@ func (t oneShot) C() <-chan time.Time { return t.Timer.C }
 type ticker struct{ *timer.Ticker }
 
 func (t ticker) C() <-chan time.Time { return t.Ticker.C }
+
+// TestBoottime counts on the clock that does not stop while the system is
+// suspended, which here it never is.
+func TestBoottime(t *testing.T) { suite.Run(t, service("boottime", mustNewOn(t, timer.Boottime))) }
+
+// TestRealtime counts on the wall clock, which nobody must set meanwhile.
+func TestRealtime(t *testing.T) {
+	wantSteadyWall(t)
+	suite.Run(t, service("realtime", mustNewOn(t, timer.Realtime)))
+}
+
+// wantSteadyWall skips a test that checks durations on the wall clock by monotonic
+// time where the two are not read to the same nanosecond, or not slewed together.
+func wantSteadyWall(t testing.TB) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the wall clock may count otherwise than the monotonic clock does")
+	}
+}
+
+// mustNewOn makes a service on a clock, if there is one.
+func mustNewOn(t testing.TB, c timer.Clock) *timer.Service {
+	t.Helper()
+	if _, err := timer.New(&timer.Options{Clock: c}); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	return mustNew(t, &timer.Options{Clock: c})
+}
