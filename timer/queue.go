@@ -152,14 +152,15 @@ func (q *Queue[T]) lock(op string) *queueShard[T] {
 		s.mu.Lock()
 		return s
 	}
+	shards := q.shards // Who is pinned must not panic: that is for a nil q.
 	p := rt.Pin()
-	if p >= len(q.shards) {
+	if p >= len(shards) {
 		rt.Unpin()
 		q.made(op)
 		rt.Pin() // perhaps another P, which makes the other shard no wrong one
-		p %= len(q.shards)
+		p %= len(shards)
 	}
-	s := q.shards[p]
+	s := shards[p]
 	if !s.mu.TryLock() {
 		s.waitLock()
 	}

@@ -585,6 +585,23 @@ func TestQueueMisuse(t *testing.T) {
 	if _, ok := zero.Next(); ok || zero.Len() != 0 || zero.Poll(make([]timer.Expired[int], 1)) != 0 {
 		t.Error("something is pending in a zero Queue")
 	}
+	// As of any nil pointer: a panic, which can be recovered.
+	for _, use := range []func(q *timer.Queue[int]){
+		func(q *timer.Queue[int]) { q.Add(0, 1) },
+		func(q *timer.Queue[int]) { q.AddAt(time.Now(), 1) },
+		func(q *timer.Queue[int]) { q.Reset(timer.Handle{}, 0) },
+		func(q *timer.Queue[int]) { q.Stop(timer.Handle{}) },
+		func(q *timer.Queue[int]) { q.Poll(nil) },
+	} {
+		func() {
+			defer func() {
+				if _, ok := recover().(runtime.Error); !ok {
+					t.Error("no panic of the runtime for a nil Queue")
+				}
+			}()
+			use(nil)
+		}()
+	}
 	for _, handler := range []func([]timer.Expired[int]){nil, func([]timer.Expired[int]) {}} {
 		s, err := timer.New(nil)
 		if err != nil {
