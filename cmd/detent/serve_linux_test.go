@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,8 +57,28 @@ func startServe(t *testing.T) *served {
 
 // seen is what the test reads of the server's state.
 type seen struct {
-	Watching string
-	Findings []probe.Finding
+	Watching  string
+	Findings  []probe.Finding
+	Processes []struct {
+		PID      int
+		Findings []string
+	}
+}
+
+// has reports whether the server shows that a process has a finding.
+func (st seen) has(t *testing.T, p *patient.Patient, id string) bool {
+	t.Helper()
+	for _, f := range st.Findings {
+		if f.ID == id && strings.Contains(f.Title, titled(p)) && (len(f.Evidence) == 0 || len(f.Remedy) == 0) {
+			t.Errorf("incomplete: %+v", f)
+		}
+	}
+	for _, x := range st.Processes {
+		if x.PID == p.PID() {
+			return slices.Contains(x.Findings, id)
+		}
+	}
+	return false
 }
 
 // titled is how a finding's title names a process.
@@ -102,17 +123,15 @@ func TestServePatient(t *testing.T) {
 	healthy := titled(patient.Run(t, patient.Healthy))
 	for fault, id := range patients {
 		t.Run(string(fault), func(t *testing.T) {
-			p := titled(patient.Run(t, fault))
+			p := patient.Run(t, fault)
 			eventually(t, "the patient is named", func() bool {
-				for _, f := range s.state(t).Findings {
+				st := s.state(t)
+				for _, f := range st.Findings {
 					if strings.HasPrefix(f.ID, "explain.") && strings.Contains(f.Title, healthy) && !ofMachine(f.ID) {
 						t.Errorf("the healthy one has %s: %s", f.ID, f.Title)
 					}
-					if f.ID == id && strings.Contains(f.Title, p) {
-						return len(f.Evidence) > 0 && len(f.Remedy) > 0
-					}
 				}
-				return false
+				return st.has(t, p, id)
 			})
 			eventually(t, "the patient is counted", func() bool {
 				return regexp.MustCompile(`(?m)^detent_process_findings\{id="` + id + `",severity="\w+"\} [1-9]`).MatchString(s.get(t, "metrics"))
@@ -121,6 +140,11 @@ func TestServePatient(t *testing.T) {
 	}
 	if !powerless(t, s.cmd.Process.Pid) {
 		t.Error("it has kept CAP_SYS_ADMIN")
+	}
+	for _, line := range []string{"Uid:\t65534\t65534\t65534\t65534\n", "Gid:\t65534\t65534\t65534\t65534\n", "Groups:\t \n", "NoNewPrivs:\t1\n"} {
+		if status := statusOf(t, s.cmd.Process.Pid); os.Getuid() == 0 && !strings.Contains(status, line) {
+			t.Errorf("%q is not in its status:\n%s", line, status)
+		}
 	}
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -137,18 +161,23 @@ func TestServePatient(t *testing.T) {
 	}
 }
 
-// powerless reports whether a process has none of the powers that root has over the
-// system's administration (CAP_SYS_ADMIN is bit 21).
-func powerless(t *testing.T, pid int) bool {
+func statusOf(t *testing.T, pid int) string {
 	t.Helper()
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`CapPrm:\s*([0-9a-f]+)`).FindSubmatch(b)
+	return string(b)
+}
+
+// powerless reports whether a process has none of the powers that root has over the
+// system's administration (CAP_SYS_ADMIN is bit 21).
+func powerless(t *testing.T, pid int) bool {
+	t.Helper()
+	m := regexp.MustCompile(`CapPrm:\s*([0-9a-f]+)`).FindStringSubmatch(statusOf(t, pid))
 	var caps uint64
 	for _, c := range m[1] {
-		digit := strings.IndexByte("0123456789abcdef", c)
+		digit := strings.IndexRune("0123456789abcdef", c)
 		caps = caps<<4 | uint64(digit)
 	}
 	return caps&(1<<21) == 0

@@ -15,7 +15,7 @@ import (
 func judgeThrottling(f *Facts) []probe.Finding {
 	q, w := f.Process.Quota, f.Process.Wait
 	if q == nil || q.Throttles == 0 {
-		return nil
+		return judgeUnseenQuota(f)
 	}
 	share := 0.0
 	if q.Periods > 0 {
@@ -54,6 +54,36 @@ func judgeThrottling(f *Facts) []probe.Finding {
 		Title:    fmt.Sprintf("its CPU quota of %.2f CPUs is used up in %.0f%% of the periods: all its threads stand still for the rest of each", q.CPUs(), 100*share),
 		Detail:   "Whatever is due while the cgroup is throttled is late, however precise the timer, and other processes of the cgroup use up the same quota.",
 		Evidence: ev, Remedy: remedy,
+	}}
+}
+
+// judgeUnseenQuota: its threads are throttled, and by which cgroup cannot be seen: in a
+// container those of others are hidden.
+func judgeUnseenQuota(f *Facts) []probe.Finding {
+	w, d := f.Process.Wait, f.demand()
+	if w == nil || d.throttled <= 0 || d.total() <= 0 {
+		return nil
+	}
+	share := d.throttled / d.total()
+	severity := probe.Notice
+	switch {
+	case share >= 0.5:
+		severity = probe.Critical
+	case share >= 0.1:
+		severity = probe.Warning
+	}
+	return []probe.Finding{{
+		ID: "explain.throttled", Severity: severity, Confidence: probe.Certain,
+		Title:  fmt.Sprintf("the CPU quota of a cgroup that it is in is used up: its threads stand still for %s of the time that they want to run", percent(share)),
+		Detail: "Whatever is due while the cgroup is throttled is late, however precise the timer. Which cgroup's quota it is cannot be seen from here, as from a container.",
+		Evidence: append([]probe.Evidence{
+			{Name: "its threads stood still", Value: fmt.Sprintf("%s in %s, up to %s at a time", watch.Duration(w.Throttled.Sum), watch.Duration(f.Elapsed), watch.Duration(w.Throttled.Max)), Source: "eBPF, tp_btf/sched_switch"},
+			{Name: "it wanted", Value: fmt.Sprintf("%.2f CPUs: ran on %.2f, throttled %.2f, waiting for others %.2f", d.total(), d.running, d.throttled, d.waiting), Source: "eBPF and /proc/PID/stat"},
+		}, latenessEvidence(f)...),
+		Remedy: []string{
+			"give its cgroup more: in Kubernetes the container's resources.limits.cpu, or none; else systemctl set-property UNIT CPUQuota=, or cpu.max on the host",
+			"or let it want less: fewer threads that compute at once (GOMAXPROCS; from Go 1.25 on it follows the quota by itself)",
+		},
 	}}
 }
 

@@ -97,6 +97,12 @@ func TestJudge(t *testing.T) {
 				Lateness: []trace.Lateness{late(trace.KindEpoll, 100, 50*us, 8*us, 80*ms, 10*us)},
 			}), nil, []string{"explain.throttled critical"},
 		},
+		"throttled, by a cgroup that is not to be seen": {
+			on(2*time.Second, trace.Process{Wait: &trace.Wait{Throttled: n(100, 80*ms), RunQueue: n(100, 50*us)}}), nil, []string{"explain.throttled critical"},
+		},
+		"throttled for a moment, by one that is not to be seen": {
+			on(2*time.Second, trace.Process{Wait: &trace.Wait{Throttled: n(1, 80*ms), RunQueue: n(100, 50*us)}}), nil, []string{"explain.throttled notice"},
+		},
 		"throttled now and then": {
 			on(time.Second, trace.Process{Quota: &trace.Quota{Path: "/g", Quota: 20 * ms, Period: 100 * ms, Periods: 100, Throttles: 3}}),
 			nil, []string{"explain.throttled notice"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/detent-go/detent/cmd/internal/explain"
 	"github.com/detent-go/detent/probe"
@@ -12,10 +13,12 @@ import (
 )
 
 const (
-	// maxFindings is how many findings about processes are shown, and maxShown how
-	// many processes, the worst of each.
+	// maxFindings is how many findings about processes are shown, and maxAlike how
+	// many of them for one thing: on a busy host most processes wait for a CPU.
 	maxFindings = 20
-	maxShown    = 20
+	maxAlike    = 3
+	// maxShown is how many processes are shown, the worst.
+	maxShown = 20
 )
 
 // A judgement is what is the matter with processes, by the rules of detent explain.
@@ -40,7 +43,7 @@ func judge(d *trace.Snapshot, r *probe.Report, self int) judgement {
 	if r != nil {
 		facts.Machine, facts.Cost = r.Findings(), explain.CostOf(r)
 	}
-	for _, p := range d.Processes {
+	for _, p := range byDemand(d.Processes) {
 		if p.PID == self || p.Ended {
 			continue
 		}
@@ -59,8 +62,43 @@ func judge(d *trace.Snapshot, r *probe.Report, self int) judgement {
 	slices.SortStableFunc(j.findings, func(a, b probe.Finding) int {
 		return cmp.Or(-cmp.Compare(a.Severity, b.Severity), -cmp.Compare(a.Confidence, b.Confidence))
 	})
+	j.findings = alike(j.findings)
 	j.findings = j.findings[:min(len(j.findings), maxFindings)]
 	return j
+}
+
+// byDemand returns the processes with those first that ran, or wanted to, for longest.
+func byDemand(list []trace.Process) []trace.Process {
+	demand := func(p trace.Process) time.Duration {
+		d := p.CPU
+		if p.Wait != nil {
+			d += p.Wait.RunQueue.Sum + p.Wait.Throttled.Sum
+		}
+		return d
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b trace.Process) int { return -cmp.Compare(demand(a), demand(b)) })
+	return list
+}
+
+// alike keeps the first maxAlike findings of each ID, and says at the last of them how
+// many processes more have it.
+func alike(found []probe.Finding) []probe.Finding {
+	kept := []probe.Finding{}
+	count, last := map[string]int{}, map[string]int{}
+	for _, f := range found {
+		if count[f.ID]++; count[f.ID] <= maxAlike {
+			last[f.ID] = len(kept)
+			kept = append(kept, f)
+		}
+	}
+	for id, n := range count {
+		if n > maxAlike {
+			f := &kept[last[id]]
+			f.Detail = strings.TrimSpace(fmt.Sprintf("%s It is so of %d processes more.", f.Detail, n-maxAlike))
+		}
+	}
+	return kept
 }
 
 // processesOf returns the worst: those with findings, then those that read the clock

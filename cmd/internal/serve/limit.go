@@ -7,15 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
-
-	"golang.org/x/net/netutil"
 )
-
-// maxConns is how many connections are served at a time; others wait in the
-// kernel's queue.
-const maxConns = 256
-
-func limited(l net.Listener) net.Listener { return netutil.LimitListener(l, maxConns) }
 
 // guarded adds what keeps a browser from being led astray. Where the server answers
 // on the loopback interface alone, a page elsewhere must not read it through a name
@@ -32,7 +24,7 @@ func guarded(h http.Handler, at net.Addr) http.Handler {
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("X-Frame-Options", "DENY")
 		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'")
+		header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'")
 		h.ServeHTTP(w, r)
 	})
 }

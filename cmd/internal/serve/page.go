@@ -13,9 +13,6 @@ import (
 //go:embed assets/serve.html
 var liveHTML string
 
-//go:embed assets/serve.js
-var liveScript string
-
 //go:embed assets/serve.css
 var liveCSS string
 
@@ -32,7 +29,7 @@ func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	if err == nil {
 		var b bytes.Buffer
 		err = liveTemplate.Execute(&b, map[string]any{
-			"CSS": page.CSS() + template.CSS(liveCSS), "Script": page.Script(), "Live": template.JS(liveScript),
+			"CSS": page.CSS() + template.CSS(liveCSS), "Script": pageScript().path,
 			"State": template.JS(text), "S": state,
 		})
 		if err == nil {

@@ -128,6 +128,7 @@ func TestEndpoints(t *testing.T) {
 		"/healthz":    "ok",
 		"/metrics":    `detent_probe_severity 0`,
 		"/api/report": `"schema": "detent.doctor/1"`,
+		"/api":        `"/api/report":`,
 		"/api/state":  `"pid":7`,
 		"/":           "Some CPU",
 	} {

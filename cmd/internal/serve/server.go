@@ -67,6 +67,8 @@ func New(o Options) *Server {
 	mux.HandleFunc("GET /api/state", s.state)
 	mux.HandleFunc("GET /api/report", s.report)
 	mux.Handle("GET /api/events", &stream{b: s.board, done: s.done})
+	mux.HandleFunc("GET /api", s.index)
+	mux.HandleFunc("GET /assets/", s.script)
 	mux.HandleFunc("GET /{$}", s.page)
 	s.handler = mux
 	return s
@@ -85,6 +87,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	watchers.Go(func() { s.watch(ctx) })
 
 	server := &http.Server{
+		ConnState:         newCrowd().changed,
 		Handler:           guarded(s.handler, l.Addr()),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -94,7 +97,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(limited(l)) }()
+	go func() { failed <- server.Serve(l) }()
 	select {
 	case err := <-failed:
 		close(s.done)
@@ -139,6 +142,16 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ok")
+}
+
+// index names what is below /api.
+func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]string{
+		"/api/state":  "what is known of this host now",
+		"/api/events": "the same as server-sent events, whenever it changes",
+		"/api/report": "the latest report of the probe, as detent doctor --json",
+	})
 }
 
 func (s *Server) state(w http.ResponseWriter, _ *http.Request) {

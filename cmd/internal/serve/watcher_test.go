@@ -89,9 +89,13 @@ func TestJudgeMany(t *testing.T) {
 		p.Ended = pid == 99
 		many.Processes = append(many.Processes, p)
 	}
+	many.Processes[50].CPU = time.Second
 	j := judge(&many, nil, 0)
-	if len(j.findings) != maxFindings || j.findings[0].Severity != probe.Critical {
+	if len(j.findings) != maxAlike+1 || j.findings[0].Severity != probe.Critical || !strings.Contains(j.findings[0].Title, "(PID 51)") {
 		t.Errorf("%d findings of 100 processes: %+v", len(j.findings), j.findings[0])
+	}
+	if last := j.findings[maxAlike-1]; !strings.HasSuffix(last.Detail, "It is so of 95 processes more.") {
+		t.Errorf("the others are not told of: %s", last.Detail)
 	}
 	if n := j.counts[kindOfFinding{"explain.no-vdso", probe.Critical}]; n != 98 {
 		t.Errorf("%d processes are counted: %v", n, j.counts)

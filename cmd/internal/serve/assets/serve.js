@@ -3,6 +3,7 @@
 (() => {
   const { dress, resolve, functions } = window.detentPage, duration = functions.duration;
   const $ = id => document.getElementById(id);
+  const initial = JSON.parse($('initial').textContent);
   const charts = {};
   const plot = (id, option) => {
     const chart = charts[id] ||= echarts.init($(id), null, { renderer: 'svg' });
