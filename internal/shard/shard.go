@@ -144,6 +144,9 @@ type Shard struct {
 	// they were armed if that was later.
 	preciseFrom  int64
 	backstopFrom int64
+	atOnce       bool // the backstop was last armed for less than tightDelay ahead
+	hurried      int  // how many wakes of the backstop in a row it was so
+	yielding     bool // who came of the backstop lets others have their turn
 	breathing    bool // somebody is at work, because of between
 	between      wakeup
 	wheelsTurn   bool // the wheel is looked at before the heap

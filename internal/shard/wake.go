@@ -107,7 +107,43 @@ func (s *Shard) armBackstopLocked(at int64) {
 		s.armedBackstop = at
 	}
 	s.backstopFrom = max(at, now)
+	s.atOnce = s.backstopFrom-now < tightDelay
 	s.backstop.Arm(at, now)
+}
+
+// yieldLocked lets goroutines have their turn that wait for a P, those too that have
+// been made ready here, before runner or waker w goes on. It releases the lock
+// meanwhile, and returns the time.
+//
+// Whoever is due again whenever he has seen to what was due would otherwise have the
+// P for good. A runner or the timerfd's reader does not wait then, nor can it be
+// preempted while it is pinned, as it is nearly always. And the goroutine of a runtime
+// timer runs before all others in its P's queue, so that one that arms the next timer
+// for the past makes a chain of them.
+func (s *Shard) yieldLocked(w *wakeup, now int64) int64 {
+	w.handed = now
+	s.Unlock()
+	waker.Yield()
+	s.Lock()
+	w.begun = s.group.clock()
+	return w.begun
+}
+
+// yieldBackstopLocked is yieldLocked for what the backstop has called, the rounds'th
+// time in a row at once. Should there be no turn for it soon, the backstop comes again.
+func (s *Shard) yieldBackstopLocked(w *wakeup, now int64) {
+	if !s.atOnce {
+		s.hurried = 0
+		return
+	}
+	s.hurried++
+	if s.hurried < rounds || s.yielding || s.backstop == nil {
+		return
+	}
+	s.hurried, s.yielding = 0, true
+	s.armBackstopLocked(saturate(now, tightDelay))
+	s.yieldLocked(w, now)
+	s.yielding = false
 }
 
 func (s *Shard) backstopDelay() int64 {
@@ -150,6 +186,9 @@ func (s *Shard) armLocked(now int64) {
 	// As in armForLocked, one that is armed for the past is left alone.
 	if at < s.armedPrecise && now < s.armedPrecise && s.precise != nil {
 		s.armPreciseLocked(at, now)
+	}
+	if s.yielding {
+		backstop = max(backstop, saturate(now, tightDelay))
 	}
 	// The backstop may be armed too late. Or too early to find anything due:
 	// then it is moved, in good time, or just left to fire if that is far off.
@@ -221,6 +260,7 @@ func (s *Shard) woken(precise bool) {
 		if running-s.armedPrecise > tightDelay {
 			s.judge(never) // The reader should have been here.
 		}
+		s.yieldBackstopLocked(&w, running)
 	}
 	calls := s.drainLocked(nil, &w)
 	now := s.group.clock()
@@ -287,10 +327,11 @@ func (s *Shard) wakeupLocked(w *wakeup, running int64, precise bool) {
 //
 // What is due is decided by one reading of the clock for a pass over all of it:
 // timers that start themselves again at once, like a ticker of a nanosecond, do
-// not keep others from their turn.
+// not keep others from their turn. Nor do they keep other goroutines from theirs: a
+// runner lets these have it every few passes.
 func (s *Shard) drainLocked(r *runner, w *wakeup) (calls bool) {
 	now := s.group.clock()
-	pass, passed := now, 0
+	pass, passed, passes := now, 0, 0
 	for budget := batch; !s.closed; {
 		if budget <= 0 {
 			s.between, s.breathing = *w, true
@@ -309,6 +350,13 @@ func (s *Shard) drainLocked(r *runner, w *wakeup) (calls bool) {
 				return false
 			}
 			now = s.group.clock()
+			if passes++; passes == rounds && s.group.manual == nil {
+				if s.group.lane != nil {
+					return false // It has turns of its own.
+				}
+				s.armLocked(now)
+				passes, now = 0, s.yieldLocked(w, now)
+			}
 			pass, passed = now, 0
 			continue
 		}

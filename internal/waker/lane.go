@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/detent-go/detent/internal/rt"
 )
@@ -50,6 +51,15 @@ type Lane struct {
 
 // oneThread says that goroutines share one thread and are not preempted.
 const oneThread = runtime.GOOS == "js" || runtime.GOOS == "wasip1"
+
+const (
+	// A lane that has not waited for laneRest in one go, for laneTurn, lets others
+	// have its P: it is due again whenever it has seen to what was due, or nearly so,
+	// and the scheduler cannot take the P away (see streak). A shorter wait, in a system
+	// call, does not give the P to others either. In nanoseconds.
+	laneRest = int64(time.Millisecond)
+	laneTurn = 8 * laneRest
+)
 
 // awake is what until holds while the thread does not wait.
 const awake = math.MinInt64
@@ -106,9 +116,23 @@ func (l *Lane) run(ready chan<- error) {
 			}
 			go l.run(nil)
 		}()
+		// since is when others last had their turn, or could have, and from when it
+		// waits, or 0.
+		since, from := int64(math.MinInt64), int64(0)
 		for !l.closed.Load() {
 			at := l.armed.Load()
-			if now, _ := rt.Now(); at > now {
+			now, _ := rt.Now()
+			if since == math.MinInt64 || from != 0 && now-from >= laneRest {
+				since = now
+			}
+			from = 0
+			if now-since >= laneTurn {
+				l.takeTurns()
+				since, _ = rt.Now()
+				continue
+			}
+			if at > now {
+				from = now
 				l.await(at, now)
 				continue
 			}

@@ -55,6 +55,9 @@ func (l *Lane) block(_ uint32, to int64) {
 	l.awakeAt, _ = rt.Now()
 }
 
+// takeTurns lets others have the P.
+func (l *Lane) takeTurns() { Yield() }
+
 // mainThread is not known.
 func mainThread() bool { return false }
 

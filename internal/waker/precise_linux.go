@@ -103,20 +103,29 @@ func (p *Precise) wait(turn int64) {
 			go p.wait(turn)
 		}
 	}()
-	waited := false
+	waited, othersTurn := false, false
+	var busy streak
 	due := func(uintptr) bool {
 		if waited {
+			busy.waited()
 			return true
 		}
 		waited = true
 		now, _ := p.now()
-		return p.armed.Load() <= now
+		if p.armed.Load() > now {
+			return false
+		}
+		othersTurn = busy.again(now)
+		return true
 	}
 	for p.turn.Load() == turn {
-		waited = false
+		waited, othersTurn = false, false
 		if err := p.raw.Read(due); err != nil {
 			closed = true
 			return
+		}
+		if othersTurn {
+			Yield()
 		}
 		p.armed.Store(never)
 		p.wake()

@@ -21,7 +21,12 @@ func futexHold(addr *uint32, value uint32, ts *unix.Timespec) (awake int64, sign
 	return nanotime(), errno == syscall.EINTR
 }
 
-// yield gives the goroutines in the P's queue their turn.
+// Yield gives the goroutines in the P's queue their turn, those too that the caller
+// has made ready. Unlike runtime.Gosched it does not wake another thread, nor put
+// the caller behind the goroutines of all Ps.
+func Yield() { goyield() }
+
+// yield is Yield for a lane, which stays in its P's queue whatever is asked of it.
 //
 //go:nosplit
 func yield() {
