@@ -17,6 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
+	"github.com/detent-go/detent/cmd/internal/browsertest"
 	"github.com/detent-go/detent/cmd/internal/patient"
 	"github.com/detent-go/detent/probe"
 )
@@ -158,6 +161,45 @@ func TestServePatient(t *testing.T) {
 		}
 	case <-time.After(2 * time.Minute):
 		t.Error("SIGTERM does not end it")
+	}
+}
+
+// TestServePage: on the page of a real server, in a real browser, numbers move, a real
+// patient's finding appears when it starts and goes when it ends.
+func TestServePage(t *testing.T) {
+	for name, size := range map[string][2]int{"laptop": {1280, 900}, "phone": {390, 844}} {
+		t.Run(name, func(t *testing.T) {
+			tab := browsertest.Open(t, size[0], size[1])
+			s := startServe(t)
+			eventually(t, "it watches, or says why not", func() bool { return s.state(t).Watching != "" || powerless(t, s.cmd.Process.Pid) })
+			if why := s.state(t).Watching; why != "" {
+				t.Skip(why)
+			}
+			tab.Run(chromedp.Navigate(s.url))
+			const tiles = `document.getElementById('tiles').textContent`
+			tab.Until("there are numbers", tiles+` !== ''`)
+			var before string
+			tab.Eval(tiles, &before)
+			tab.Until("numbers move", tiles+` !== `+strconv.Quote(before))
+			p := patient.Run(t, patient.Direct)
+			row := `[...document.getElementById('processes').rows].some(r => r.cells[1]?.textContent === '` + strconv.Itoa(p.PID()) +
+				`' && r.textContent.includes('explain.direct-calls'))`
+			tab.Until("the patient is among the processes, with its finding", row)
+			tab.Until("there is such a finding", `document.querySelector('.finding[data-id="explain.direct-calls"]') !== null`)
+			var wide bool
+			tab.Eval(`document.documentElement.scrollWidth > innerWidth`, &wide)
+			if wide {
+				t.Error("the page is wider than the window")
+			}
+			tab.Shoot("serve-patient-" + name)
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+			tab.Until("it has gone", "!"+row)
+			if problems := tab.Problems(); len(problems) > 0 {
+				t.Errorf("the console complains: %q", problems)
+			}
+		})
 	}
 }
 

@@ -44,28 +44,35 @@
     }
     if (times.length > kept) { times.shift(); moving.forEach(v => v.shift()); }
     plot('moving', {
-      grid: { left: 8, right: 16, top: 34, bottom: 8, containLabel: true }, legend: { top: 0 },
+      grid: { left: 8, right: 36, top: 34, bottom: 8, containLabel: true }, legend: { top: 0 },
       xAxis: { type: 'category', data: times, boundaryGap: false }, yAxis: { type: 'log', axisLabel: { formatter: 'fn:duration' } },
       tooltip: { trigger: 'axis', valueFormatter: 'fn:duration' },
       series: [...moving].map(([name, data]) => ({ type: 'line', name, data: [...data], showSymbol: times.length < 3 })),
     });
     const bounds = [...initial.bounds, null], labels = bounds.map(b => b === null ? 'more' : '≤ ' + duration(b));
     plot('lateness', {
-      grid: { left: 8, right: 16, top: 34, bottom: 8, containLabel: true }, legend: { top: 0 },
-      xAxis: { type: 'category', data: labels, axisLabel: { rotate: 45 } }, yAxis: { type: 'value', name: '% of sleeps' },
+      grid: { left: 8, right: 16, top: 34, bottom: 8, containLabel: true }, legend: { top: 0, right: 8 },
+      xAxis: { type: 'category', data: labels, axisLabel: { rotate: 45, hideOverlap: true } }, yAxis: { type: 'value', name: '% of sleeps', nameTextStyle: { align: 'left' } },
       tooltip: { trigger: 'axis' },
       series: s.sleeps.map(w => ({ type: 'bar', name: w.way, data: w.counts.map(n => w.count ? +(100 * n / w.count).toFixed(2) : 0) })),
     });
     rows('sleeps', s.sleeps.map(w => [w.way, w.count, duration(w.p50_ns), duration(w.p99_ns), duration(w.max_ns)]));
   };
 
+  // What has been opened or closed by hand stays so while the finding is there, also
+  // when its figures change.
+  const touched = new Map();
   const finding = f => {
     const evidence = el('dl');
     for (const e of f.evidence || []) evidence.append(el('dt', null, e.name), el('dd', null, e.value + ' ', e.source ? el('span', { class: 'soft' }, '(' + e.source + ')') : ''));
-    return el('section', { class: 'finding ' + f.severity, 'data-id': f.id },
-      el('h3', null, el('span', { class: 'tag ' + f.severity }, f.severity), f.confidence === 'certain' ? '' : el('span', { class: 'tag' }, f.confidence), f.title),
+    const key = f.id + (f.title.match(/\(PID \d+\)/) || [''])[0];
+    const serious = f.severity === 'critical' || f.severity === 'warning';
+    const more = el('details', touched.get(key) ?? serious ? { open: '' } : null,
+      el('summary', null, el('h3', null, el('span', { class: 'tag ' + f.severity }, f.severity), f.confidence === 'certain' ? '' : el('span', { class: 'tag' }, f.confidence), f.title)),
       f.detail ? el('p', null, f.detail) : '', evidence, ...(f.remedy || []).map(step => el('pre', null, step)),
       el('p', { class: 'soft' }, el('code', null, f.id)));
+    more.querySelector('summary').addEventListener('click', () => touched.set(key, !more.open));
+    return el('section', { class: 'finding ' + f.severity, 'data-id': f.id }, more);
   };
 
   let shown = {};
