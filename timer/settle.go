@@ -13,8 +13,19 @@ import (
 //
 // One in a system call may be about to return, as from writing a line, or may
 // never return. So a system call is waited for, until it has been seen so often
-// that it counts as waiting; how many there are of that sort is remembered.
+// that it counts as waiting; how many there are of that sort is remembered, until
+// there are fewer.
 type settler struct{ calls atomic.Uint64 }
+
+// fewer takes note of how many goroutines are in system calls: no more than those can
+// be there for good.
+func (s *settler) fewer(calls uint64) {
+	for known := s.calls.Load(); calls < known; known = s.calls.Load() {
+		if s.calls.CompareAndSwap(known, calls) {
+			return
+		}
+	}
+}
 
 const (
 	// settledLooks is how many looks in a row have to find every other goroutine
@@ -84,6 +95,7 @@ func (s *settler) settle(looks int) bool {
 		running, runnable := sample[0].Value.Uint64(), sample[1].Value.Uint64()
 		before := calls
 		calls = sample[2].Value.Uint64()
+		s.fewer(calls)
 		idle := running <= 1 && runnable == 0
 		switch {
 		case !idle:

@@ -103,6 +103,19 @@ func TestSettleInCall(t *testing.T) {
 	}
 }
 
+// When the goroutine has returned from its call, another one in its place is waited
+// for again.
+func TestSettleForgets(t *testing.T) {
+	s := new(settler)
+	s.calls.Store(1 << 20) // as many as that have returned
+	if !s.settle(settleLooks) {
+		t.Fatal("never settled")
+	}
+	if known := s.calls.Load(); known == 1<<20 {
+		t.Errorf("%d goroutines count as staying in system calls", known)
+	}
+}
+
 func BenchmarkSettle(b *testing.B) {
 	m, err := NewManual(time.Time{}, nil)
 	if err != nil {
