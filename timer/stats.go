@@ -21,7 +21,9 @@ type Stats struct {
 	// moment that the engine came to them.
 	Lateness Histogram
 
-	// Blame is Lateness split by its causes.
+	// Blame is Lateness split by its causes. Those of a [Queue] have none: its
+	// values are late because the timers are that wake it, which its service blames, and
+	// because its handler is slow.
 	Blame Blame
 
 	// Waker names what wakes the service for precise timers: "timerfd", or
