@@ -58,6 +58,21 @@ func TestWaker(t *testing.T) {
 // TestWakerRetried starts a service while no file descriptor is to be had:
 // timers fire nevertheless, and there is a timerfd later.
 func TestWakerRetried(t *testing.T) {
+	testWakerRetried(t, func(s *timer.Service) { s.Sleep(50 * time.Microsecond) })
+}
+
+// TestWakerRetriedByWakeUp: so there is where nobody starts another timer.
+func TestWakerRetriedByWakeUp(t *testing.T) {
+	var ticker *timer.Ticker
+	testWakerRetried(t, func(s *timer.Service) {
+		if ticker == nil {
+			ticker = s.NewTicker(100 * time.Microsecond)
+		}
+		<-ticker.C
+	})
+}
+
+func testWakerRetried(t *testing.T, wait func(*timer.Service)) {
 	if !inChild(t) {
 		return
 	}
@@ -72,7 +87,7 @@ func TestWakerRetried(t *testing.T) {
 		t.Skip(err)
 	}
 	s := mustNew(t, &timer.Options{Shards: 1})
-	s.Sleep(50 * time.Microsecond)
+	wait(s)
 	if st := s.Stats(); st.Waker != "runtime timer" || !errors.Is(st.WakerErr, unix.EMFILE) {
 		t.Errorf("without file descriptors Waker is %q, WakerErr %v", st.Waker, st.WakerErr)
 	}
@@ -82,7 +97,7 @@ func TestWakerRetried(t *testing.T) {
 	hour := s.NewTimer(time.Hour)
 	defer hour.Stop()
 	suite.Eventually(t, "there is a timerfd", func() bool {
-		s.Sleep(50 * time.Microsecond)
+		wait(s)
 		return s.Stats().Waker == "timerfd"
 	})
 	if err := s.Stats().WakerErr; err != nil {

@@ -290,7 +290,11 @@ func (s *Shard) woken(precise bool) {
 		}
 	}
 	s.armLocked(now)
+	retry := s.retriesLocked()
 	s.Unlock()
+	if retry {
+		s.openPrecise()
+	}
 	if self != nil {
 		s.run(self)
 	}

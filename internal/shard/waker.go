@@ -50,6 +50,22 @@ func (s *Shard) retryLocked() bool {
 	return s.preciseErr == nil || s.group.clock() >= s.retryAt
 }
 
+// retriesLocked reports whether a wake-up is to try again to make a timerfd, and sees
+// to it that nobody else does: a ticker may be all that ever wakes the shard.
+func (s *Shard) retriesLocked() bool {
+	if s.preciseErr == nil || s.starting || s.precise != nil || s.heap.Len() == 0 && !s.wheelUrgentLocked() || !s.retryLocked() {
+		return false
+	}
+	s.starting = true
+	return true
+}
+
+// wheelUrgentLocked reports whether what comes next in the wheel wants the timerfd.
+func (s *Shard) wheelUrgentLocked() bool {
+	_, urgent, ok := s.wheel.Next()
+	return ok && urgent
+}
+
 func (w Waker) String() string {
 	switch w {
 	case ManualWaker:
