@@ -20,7 +20,7 @@ func TestMeasureSleeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := SleepNames()
+	names, worked := SleepNames(), 0
 	if len(d.Ways) != 2*len(names) || d.Requested != 20*time.Microsecond {
 		t.Fatalf("%d ways for %v, of %v", len(d.Ways), d.Requested, names)
 	}
@@ -32,6 +32,7 @@ func TestMeasureSleeps(t *testing.T) {
 			t.Logf("%s: %s", w.Name, w.Error)
 			continue
 		}
+		worked++
 		if w.Lateness.Count != 8 || w.Lateness.Max < w.Lateness.Min || w.Lateness.Min < 0 {
 			t.Errorf("%s, %s: %+v", w.Name, w.Load, w.Lateness)
 		}
@@ -42,7 +43,7 @@ func TestMeasureSleeps(t *testing.T) {
 			t.Errorf("%s: slack %v", w.Name, w.Slack)
 		}
 	}
-	if len(steps) != 2*sleepRounds*len(names) || steps[0] != 0 || !slices.IsSorted(steps) || steps[len(steps)-1] >= 1 {
+	if worked == 0 || len(steps) != sleepRounds*worked || steps[0] != 0 || !slices.IsSorted(steps) || steps[len(steps)-1] >= 1 {
 		t.Errorf("progress %v", steps)
 	}
 	if _, err := json.Marshal(d); err != nil {

@@ -75,9 +75,9 @@ func run(ctx context.Context, e *Env, checks []Check, within time.Duration, prog
 		}
 		began := time.Now()
 		r := c.runWithin(ctx, e, allot(checks[i:], e, within-began.Sub(start)))
-		r.Check, r.Took = c.Name, time.Since(began)
+		r.Check, r.Took = c.Name, since(began)
 		report.Results = append(report.Results, r)
-		report.Took = time.Since(start)
+		report.Took = since(start)
 	}
 	report.reconcile()
 	report.relate()
@@ -89,6 +89,10 @@ func run(ctx context.Context, e *Env, checks []Check, within time.Duration, prog
 	}
 	return report, nil
 }
+
+// since returns the time since t; 0, should the clock be so faulty as to have stood
+// before t.
+func since(t time.Time) time.Duration { return max(time.Since(t), 0) }
 
 func choose(names []string) ([]Check, error) {
 	all := Checks()

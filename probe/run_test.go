@@ -19,6 +19,16 @@ var hpetMachine = fstest.MapFS{
 	"sys/devices/system/clocksource/clocksource0/available_clocksource": {Data: []byte("hpet acpi_pm \n")},
 }
 
+// A report has no negative durations, whatever the clock does.
+func TestSince(t *testing.T) {
+	if d := since(time.Now().Add(time.Hour)); d != 0 {
+		t.Errorf("since an hour from now: %v", d)
+	}
+	if d := since(time.Now().Add(-time.Hour)); d < time.Hour {
+		t.Errorf("since an hour ago: %v", d)
+	}
+}
+
 func TestRunOverTree(t *testing.T) {
 	var seen []Progress
 	report, err := Run(context.Background(), Options{
