@@ -58,10 +58,6 @@ func verdict(holds bool) Verdict {
 	return Refuted
 }
 
-func notTestable(why string) func(*Report) (Verdict, string) {
-	return func(*Report) (Verdict, string) { return NotTestable, why }
-}
-
 // A key names one figure of a report.
 type key struct{ experiment, what, who, in string }
 
@@ -161,4 +157,16 @@ func apart(r *Report, says float64, needs string, names ...string) (Verdict, str
 		return Refuted, because
 	}
 	return NotTestable, because + ": no smaller offset can be told from none here"
+}
+
+// jumpsOf returns how often the counter was seen to jump.
+func jumpsOf(r *Report) (float64, bool) {
+	if x := r.result("offsets"); x != nil {
+		for _, f := range x.Figures {
+			if f.What == "jumps" && f.Here != nil {
+				return *f.Here, true
+			}
+		}
+	}
+	return 0, false
 }

@@ -8,29 +8,41 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
 
-const availableClocksources = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
-
-// decideC3 says what this machine lacks. The claim is about the interrupts of clock
-// event devices, which no program chooses; what reading the counters costs could be
-// compared where the kernel offers both, by a change of the clocksource for everybody
-// on the machine, which a measurement does not make.
-func decideC3(*Report) (Verdict, string) {
-	const needs = "needs a machine that lets one choose hpet and acpi_pm, with the clock event device to match: bare metal, and its boot parameters"
-	b, err := os.ReadFile(availableClocksources)
-	if err != nil {
-		return NotTestable, needs
+// decideC3 compares what was measured with both clocksources, where the kernel offers
+// both. The article's claim is about the interrupts of clock event devices, which no
+// program chooses; but a slow clocksource makes each interrupt slow, which reads it.
+func decideC3(r *Report) (Verdict, string) {
+	x := r.result("clocksources")
+	if x == nil {
+		return NotRun, `needs the experiment "clocksources"`
 	}
-	offered := strings.Fields(string(b))
-	if slices.Contains(offered, "hpet") && slices.Contains(offered, "acpi_pm") {
-		return NotTestable, needs + ". This kernel offers both as clocksources: what reading them costs, which is another matter, " +
-			"shows with each in current_clocksource (as root) and detent lab run clocks"
+	hpet, ok := x.here(lateMean, "hpet", lateCase())
+	acpi, ok2 := x.here(lateMean, "acpi_pm", lateCase())
+	if !ok || !ok2 {
+		const needs = "needs a machine whose kernel offers hpet and acpi_pm (bare metal), and to be allowed to choose: as root, with --switch-clocksource. Here"
+		if x.Failed != "" {
+			return NotTestable, needs + ": " + x.Failed
+		}
+		var had []string
+		for _, f := range x.Figures {
+			if f.What == readingNow && f.Here != nil {
+				had = append(had, fmt.Sprintf("%s, with which time.Now takes %s", f.Who, ns(*f.Here)))
+			}
+		}
+		return NotTestable, needs + " there was " + strings.Join(had, "; ")
 	}
-	return NotTestable, needs + ". This kernel offers " + strings.Join(offered, ", ")
+	because := fmt.Sprintf("a sleep of 100 us is late by %s with hpet, %s with acpi_pm (the article: 2.1 us and 1.3 us)", ns(hpet), ns(acpi))
+	switch {
+	case hpet >= 1.25*acpi:
+		return Confirmed, because
+	case acpi >= 1.25*hpet:
+		return Refuted, because
+	}
+	return NotTestable, undecided + because
 }
 
 // decideK11 looks for the file, and asks the Go command for its tests by that name.

@@ -3,6 +3,8 @@ package lab
 import (
 	"fmt"
 	"runtime"
+
+	"github.com/detent-go/detent/probe"
 )
 
 // claims are the articles', C1 to C12 with a figure and K1 to K12 without.
@@ -38,17 +40,30 @@ var claims = []claim{
 		// In order of size: a system call is several times as expensive.
 		return verdict(b > 3*a), fmt.Sprintf("%s by the vDSO, %s by system call: %.1f times as much (the article: 12)", ns(a), ns(b), b/a)
 	}},
-	{"C5", "preemption jitter is 5 ms at HZ=100, 0.3 ms at HZ=1000, 15 to 50 ms with NO_HZ_FULL", func(r *Report) (Verdict, string) {
-		const what, in = "jitter, +-", "one spinning goroutine a P"
-		v, why, ok := needAll(r, key{"preemption", what, "model, HZ=100", in}, key{"preemption", what, "model, HZ=1000", in}, key{"preemption", what, "measured", in})
-		if !ok {
-			return NotRun, why
-		}
-		a, b, m := v[0], v[1], v[2]
-		return NotTestable, fmt.Sprintf("needs kernels with each setting. This one: %s measured; by the model %s at HZ=100 and %s at HZ=1000: the runtime's own 10 ms slice is most of it, whatever the tick", ns(m), ns(a), ns(b))
-	}},
+	{"C5", "preemption jitter is 5 ms at HZ=100, 0.3 ms at HZ=1000, 15 to 50 ms with NO_HZ_FULL", decideC5},
 	{"C6", "siblings of a core see more wobble of time.Now (83 ns) than different cores (12 ns)", func(r *Report) (Verdict, string) {
-		return apart(r, 83, "a machine whose CPUs are known to share cores (SMT)", "threads of a core")
+		const what = "wobble, mean"
+		x := r.result("offsets")
+		if x == nil {
+			return NotRun, `needs the experiment "offsets"`
+		}
+		smt, ok := x.here(what, string(probe.SameCore), wobbleCase)
+		core, ok2 := x.here(what, string(probe.SameNode), wobbleCase)
+		if !ok || !ok2 {
+			because := "needs a machine whose CPUs are known to share cores (SMT), with more than one core"
+			if ok2 {
+				because += fmt.Sprintf(". Here, different cores: %s", ns(core))
+			}
+			return NotTestable, because
+		}
+		because := fmt.Sprintf("mean wobble of threads of a core %s, of different cores %s", ns(smt), ns(core))
+		switch {
+		case smt >= 1.25*core:
+			return Confirmed, because
+		case smt <= core:
+			return Refuted, because
+		}
+		return NotTestable, undecided + because
 	}},
 	{"C7", "the clocks of two NUMA nodes are 98 ns apart", func(r *Report) (Verdict, string) {
 		return apart(r, 98, "a machine with two NUMA nodes", "sockets", "nodes of a socket")
@@ -59,17 +74,17 @@ var claims = []claim{
 		if !ok {
 			return NotRun, why
 		}
-		jumps := 0.0
-		for _, f := range r.result("offsets").Figures {
-			if f.What == "jumps" && f.Here != nil {
-				jumps = *f.Here
-			}
+		jumps, ok := jumpsOf(r)
+		if !ok {
+			return NotRun, "the jumps of the counter were not measured"
 		}
-		worst, _ := r.result("offsets").here("largest difference", "cycle counter", in)
-		if over == 0 {
-			return NotTestable, fmt.Sprintf("no pair of %d was over the threshold in this run (largest %.0f cycles); an interrupt or a preemption of 4 us makes one", readPairs, worst)
+		more, _ := r.result("offsets").here("pairs of readings over the threshold", "cycle counter", morePairs)
+		pairs, _ := r.result("offsets").here("pairs of readings", "cycle counter", morePairs)
+		worst, _ := r.result("offsets").here("largest difference", "cycle counter", morePairs)
+		if over+more == 0 {
+			return NotTestable, fmt.Sprintf("no pair of %.0f was over the threshold in this run (largest %.0f cycles); an interrupt or a preemption of 4 us makes one", readPairs+pairs, worst)
 		}
-		return verdict(jumps > 0), fmt.Sprintf("%.0f pairs over the threshold, up to %.0f cycles, and %.0f jumps of the counter against CLOCK_MONOTONIC_RAW: it is interruptions that make them", over, worst, jumps)
+		return verdict(jumps > 0), fmt.Sprintf("%.0f of the first %d pairs over the threshold, %.0f of %.0f more, up to %.0f cycles, and %.0f jumps of the counter against CLOCK_MONOTONIC_RAW: it is interruptions that make them", over, readPairs, more, pairs, worst, jumps)
 	}},
 	{"C9", "RDTSC on a locked thread costs 1.2 ns", func(r *Report) (Verdict, string) {
 		v, why, ok := need(r, "clocks", "reading", "cycle counter, unordered", "one thread")
@@ -126,25 +141,33 @@ var claims = []claim{
 		return overPending(r, 10_000_000, "wheel", "std", func(a, b []float64) float64 { return rise(a) / rise(b) })
 	}},
 	{"K4", "since Go 1.16 time.Sleep on Linux is coarser than before", func(r *Report) (Verdict, string) {
-		v, why, ok := need(r, "sleep", "p50", "time.Sleep", "50µs")
+		v, why, ok := needAll(r, key{"sleep", "p50", "time.Sleep", "50µs"}, key{"sleep", "p50", "buckets64", "50µs"}, key{"sleep", "p50", "heap1", "50µs"})
 		if !ok {
 			return NotRun, why
 		}
-		old, why, ok := need(r, "sleep", "p50", "nanosleep", "50µs")
-		if !ok {
-			return NotRun, why
+		now, old, older := v[0], v[1], v[2]
+		later, _ := r.result("sleep").here("p50", "netpoll114", "50µs")
+		because := fmt.Sprintf("a sleep of 50 us takes %s (p50) by time.Sleep of %s; as Go slept before 1.10 %s (heap1), until 1.13 %s (buckets64), of 1.14 %s (netpoll114)",
+			ns(now), runtime.Version(), ns(older), ns(old), ns(later))
+		// Coarser is more than a clock's noise: of the order of a millisecond's grain.
+		switch old = max(old, older); {
+		case now > 2*old:
+			return Confirmed, because
+		case now <= 1.25*old:
+			return Refuted, because
 		}
-		// Until Go 1.13 a thread slept in the kernel for the next timer, as nanosleep does.
-		return verdict(v > 3*old), fmt.Sprintf("a sleep of 50 us takes %s by time.Sleep of %s, %s by a thread in the kernel, which is how Go slept until 1.13", ns(v), runtime.Version(), ns(old))
+		return NotTestable, undecided + because
 	}},
 	{"K5", "nanosleep is much more precise than time.Sleep at microseconds, equal at 1 ms and above", func(r *Report) (Verdict, string) {
-		v, why, ok := needAll(r, key{"sleep", "p50", "nanosleep", "50µs"}, key{"sleep", "p50", "time.Sleep", "50µs"},
-			key{"sleep", "p50", "nanosleep", "50ms"}, key{"sleep", "p50", "time.Sleep", "50ms"})
+		of := func(who, d string) key { return key{"sleep", "p50", who, d} }
+		v, why, ok := needAll(r, of("nanosleep", "50µs"), of("time.Sleep", "50µs"), of("nanosleep", "1ms"), of("time.Sleep", "1ms"),
+			of("nanosleep", "50ms"), of("time.Sleep", "50ms"))
 		if !ok {
 			return NotRun, why
 		}
-		a, b, c, d := v[0], v[1], v[2], v[3]
-		return verdict(2*a < b && d < 1.05*c), fmt.Sprintf("p50 at 50 us: %s and %s; at 50 ms: %s and %s", ns(a), ns(b), ns(c), ns(d))
+		equal := func(a, b float64) bool { return a < 1.1*b && b < 1.1*a }
+		return verdict(2*v[0] < v[1] && equal(v[2], v[3]) && equal(v[4], v[5])),
+			fmt.Sprintf("p50 of nanosleep and time.Sleep at 50 us: %s and %s; at 1 ms: %s and %s; at 50 ms: %s and %s", ns(v[0]), ns(v[1]), ns(v[2]), ns(v[3]), ns(v[4]), ns(v[5]))
 	}},
 	{"K6", "the runtime never gives threads used by nanosleep back", func(r *Report) (Verdict, string) {
 		of := func(when, in string) key { return key{"threads", "threads " + when, "nanosleep", in} }
@@ -184,8 +207,23 @@ var claims = []claim{
 		}
 		return verdict(mono == 0), fmt.Sprintf("the monotonic part stepped back in %.0f of %.0f readings; the wall part steps back when somebody sets the clock, and not otherwise", mono, n)
 	}},
-	{"K10", "frequency scaling makes the TSC jump or stop unless constant_tsc and nonstop_tsc are set", notTestable(
-		"needs a CPU without these flags, from before 2008; detent doctor reports them")},
+	{"K10", "frequency scaling makes the TSC jump or stop unless constant_tsc and nonstop_tsc are set", func(r *Report) (Verdict, string) {
+		v, why, ok := needAll(r, key{"offsets", "flag", "constant_tsc", flagCase}, key{"offsets", "flag", "nonstop_tsc", flagCase})
+		if !ok {
+			if r.result("offsets") == nil {
+				return NotRun, why
+			}
+			return NotTestable, "needs an amd64 CPU without these flags, from before 2008; this machine does not tell of them"
+		}
+		jumps, ok := jumpsOf(r)
+		switch {
+		case v[0] == 1 && v[1] == 1:
+			return NotTestable, fmt.Sprintf("needs a CPU without these flags, from before 2008: this one has both, and its counter made %.0f jumps", jumps)
+		case !ok:
+			return NotRun, "the jumps of the counter were not measured"
+		}
+		return verdict(jumps > 0), fmt.Sprintf("this CPU has constant_tsc: %v, nonstop_tsc: %v, and its counter made %.0f jumps", v[0] == 1, v[1] == 1, jumps)
+	}},
 	{"K11", "/proc/sys/kernel/tsc shows the TSC policy, and go tool dist test -run=^TestTimeNowStability$ checks a host", decideK11},
 	{"K12", "GODEBUG=asyncpreemptoff=1 reduces clock trouble", func(r *Report) (Verdict, string) {
 		back, n, ok := stepsBack(r, "time.Now")

@@ -116,7 +116,7 @@ var backwardSteps = Experiment{
 var counterOffsets = Experiment{
 	Name:  "offsets",
 	Title: "The cycle counters of different CPUs",
-	About: "How far apart the counters of two CPUs may be, by messages between them: an offset below the bound is not distinguishable from none. And jumps of the counter against CLOCK_MONOTONIC_RAW.",
+	About: "How far apart the counters of two CPUs may be, by messages between them: an offset below the bound is not distinguishable from none. Jumps of the counter against CLOCK_MONOTONIC_RAW. And by how much the difference of two readings of time.Now wobbles, with runtime.Gosched between them, on goroutines that have two CPUs to themselves: its mean distance from the median, without the hundredth that is farthest off.",
 	Takes: probeTime,
 	run: func(ctx context.Context, p Plan, r *Result) error {
 		d, err := probed[*probe.CounterData](ctx, p, "counter")
@@ -133,29 +133,56 @@ var counterOffsets = Experiment{
 			r.add(Figure{What: "pairs certainly apart", Who: string(g.Relation), Case: fmt.Sprintf("%d pairs", g.Pairs), Here: is(float64(g.Apart))})
 			r.add(Figure{What: "least round trip", Who: string(g.Relation), Case: fmt.Sprintf("%d pairs", g.Pairs), Unit: Nanoseconds, Here: is(g.RoundTrip)})
 		}
-		pairsOfReadings(r, hz)
-		return nil
+		pairsOfReadings(r, hz, p.Window)
+		if flags, err := probed[*probe.TSCData](ctx, p, "tsc"); err != nil {
+			r.skip("the flags of the CPU", err)
+		} else {
+			for _, f := range []struct {
+				name string
+				set  bool
+			}{{"constant_tsc", flags.Constant}, {"nonstop_tsc", flags.Nonstop}} {
+				v := 0.0
+				if f.set {
+					v = 1
+				}
+				r.add(Figure{What: "flag", Who: f.name, Case: flagCase, Here: is(v)})
+			}
+		}
+		return wobbles(ctx, p, r, d)
 	},
 }
+
+const flagCase = "of the CPU"
 
 // readPairs is how many pairs of readings the article looked at.
 const readPairs = 1000
 
+// morePairs is the case of the pairs after those, which go on until some were
+// interrupted.
+const morePairs = "the pairs after those"
+
 // pairsOfReadings looks for jumps between two readings in a row, as the article
 // does: more than 10,000 cycles.
-func pairsOfReadings(r *Result, hz float64) {
+func pairsOfReadings(r *Result, hz float64, window time.Duration) {
 	var k clock.TSC
 	k.Ordered()
-	over, worst := 0, 0.0
-	for range readPairs {
-		a := k.Ordered()
-		b := k.Ordered()
-		cycles := float64(b-a) * hz / 1e9
-		worst = max(worst, cycles)
-		if cycles > *publishedClock("C8", "1000 read pairs") {
-			over++
+	threshold := *publishedClock("C8", "1000 read pairs")
+	count := func(in string, enough func(pairs int) bool) {
+		pairs, over, worst := 0, 0, 0.0
+		for ; !enough(pairs); pairs++ {
+			a := k.Ordered()
+			b := k.Ordered()
+			cycles := float64(b-a) * hz / 1e9
+			worst = max(worst, cycles)
+			if cycles > threshold {
+				over++
+			}
 		}
+		r.add(Figure{What: "pairs of readings", Who: "cycle counter", Case: in, Here: is(float64(pairs))})
+		r.add(Figure{What: "pairs of readings over the threshold", Who: "cycle counter", Case: in, Here: is(float64(over))})
+		r.add(Figure{What: "largest difference", Who: "cycle counter", Case: in, Unit: Cycles, Here: is(worst)})
 	}
-	r.add(Figure{What: "pairs of readings over the threshold", Who: "cycle counter", Case: fmt.Sprintf("%d pairs", readPairs), Here: is(float64(over))})
-	r.add(Figure{What: "largest difference", Who: "cycle counter", Case: fmt.Sprintf("%d pairs", readPairs), Unit: Cycles, Here: is(worst)})
+	count(fmt.Sprintf("%d pairs", readPairs), func(pairs int) bool { return pairs == readPairs })
+	begin := time.Now()
+	count(morePairs, func(pairs int) bool { return pairs%1000 == 0 && time.Since(begin) > 5*window })
 }

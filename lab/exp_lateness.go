@@ -35,10 +35,13 @@ var loads = []load{
 	{"channel ping-pong", pingPong},
 }
 
-func spinners(each int) (stop func()) {
+func spinners(each int) (stop func()) { return spinning(each * runtime.GOMAXPROCS(0)) }
+
+// spinning has n goroutines compute.
+func spinning(n int) (stop func()) {
 	var end atomic.Bool
 	var wg sync.WaitGroup
-	for range each * runtime.GOMAXPROCS(0) {
+	for range n {
 		wg.Go(func() {
 			for !end.Load() {
 			}

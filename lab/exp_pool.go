@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -90,19 +91,24 @@ func poolRounds(p Plan) int {
 // compared adds how many times as late the pool is as the lock, round by round: what
 // else the machine does falls on both of a round alike, more or less.
 func compared(r *Result, pool, lock []float64) {
+	for what, v := range spread("p99 of the pool by that of one lock", pool, lock) {
+		r.add(Figure{What: what, Who: "pool / pool1", Case: poolCase, Here: is(v)})
+	}
+}
+
+// spread yields how many times as much the one is as the other, of the rounds: least,
+// median and most.
+func spread(what string, one, other []float64) iter.Seq2[string, float64] {
 	var times []float64
-	for i := range min(len(pool), len(lock)) {
-		times = append(times, pool[i]/max(lock[i], 1))
+	for i := range min(len(one), len(other)) {
+		times = append(times, one[i]/max(other[i], 1))
 	}
-	if len(times) == 0 {
-		return
-	}
-	mid := median(times) // which sorts
-	for _, f := range []struct {
-		what string
-		v    float64
-	}{{"least", times[0]}, {"median", mid}, {"most", times[len(times)-1]}} {
-		r.add(Figure{What: "p99 of the pool by that of one lock, " + f.what, Who: "pool / pool1", Case: poolCase, Here: is(f.v)})
+	return func(yield func(string, float64) bool) {
+		if len(times) == 0 {
+			return
+		}
+		mid := median(times) // which sorts
+		_ = yield(what+", least", times[0]) && yield(what+", median", mid) && yield(what+", most", times[len(times)-1])
 	}
 }
 

@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/detent-go/detent/lab/engine"
@@ -16,9 +18,9 @@ var watched = []string{"futex", "nanosleep", "clock_nanosleep", "epoll_wait", "e
 var systemCalls = Experiment{
 	Name:  "syscalls",
 	Title: "What an engine asks of the kernel",
-	About: "System calls and context switches of this process while each group of timers that is started is due before the one before, so that the engine has to be woken to sleep anew; and then while they fire. System calls by the kernel's tracepoints, switches by getrusage, the rest as the engine counts itself. The program alone sleeps as often as while it starts the groups, and starts none.",
+	About: "System calls and context switches of this process while each group of timers that is started is due before the one before, so that the engine has to be woken to sleep anew; and then while they fire. System calls by the kernel's tracepoints, switches by getrusage, the rest as the engine counts itself. The program alone sleeps as often as while it starts the groups, and starts none. Medians of rounds in turn.",
 	Takes: func(p Plan) time.Duration {
-		return time.Duration(len(engines.All()))*(2*groupTime(p)+150*time.Millisecond) + groupTime(p)
+		return time.Duration(callRounds(p)*len(engines.All()))*(2*groupTime(p)+150*time.Millisecond) + time.Duration(callRounds(p))*groupTime(p)
 	},
 	run: runSyscalls,
 }
@@ -39,11 +41,13 @@ const groupEvery = 2 * time.Millisecond
 
 func groupTime(p Plan) time.Duration { return time.Duration(groups(p)) * groupEvery }
 
-// whileStarting are the voluntary switches until the last group has been started.
-const whileStarting = "of these, while starting"
+const (
+	// whileStarting are the voluntary switches until the last group has been started.
+	whileStarting = "of these, while starting"
 
-// driverAlone is the program of workload without its timers.
-const driverAlone = "program alone"
+	// driverAlone is the program of workload without its timers.
+	driverAlone = "program alone"
+)
 
 // driver sleeps as often as workload does while it starts the groups. While they fire
 // workload waits for them alone, and all that happens is the engine's doing.
@@ -85,89 +89,131 @@ func workload(ctx context.Context, e engine.Engine, p Plan, begun func()) error 
 	return err
 }
 
+// callRounds is how often each engine has the workload, in turn with the others.
+func callRounds(p Plan) int { return min(p.Rounds, 3) }
+
 func runSyscalls(ctx context.Context, p Plan, r *Result) error {
-	in := fmt.Sprintf("%d groups of %d", groups(p), groupSize)
-	plot := Plot{ID: "syscalls", Title: "System calls by engine", Kind: Bars, Unit: Count}
-	series := map[string]*Series{}
-	alone := readSwitches()
-	if err := driver(ctx, p); err != nil {
-		return err
-	}
-	if voluntary, _, err := alone.since(); err == nil {
-		r.add(Figure{What: whileStarting, Who: driverAlone, Case: in, Unit: Count, Here: is(float64(voluntary))})
-	}
-	for _, info := range engines.All() {
-		e, err := started(ctx, info, 0)
-		if err != nil {
-			r.skipOnce(info.Name, err)
-			continue
-		}
-		calls, err := countCalls(watched)
-		if err != nil {
-			r.skipOnce("system calls", err)
-		}
-		before, counted := e.Counters()
+	found := map[string]map[string][]float64{} // by engine and what
+	lost := map[string]bool{}
+	var alone []float64
+	for range callRounds(p) {
 		used := readSwitches()
-		var starting int64
-		var midway engine.Counters
-		werr := workload(ctx, e, p, func() {
-			starting, _, _ = used.since()
-			midway, _ = e.Counters()
-		})
-		after, _ := e.Counters()
-		voluntary, forced, serr := used.since()
-		counts := calls.stop()
-		if err := alive(ctx); err != nil {
+		if err := driver(ctx, p); err != nil {
 			return err
 		}
-		if werr != nil {
-			r.skipOnce(info.Name, werr)
-			continue
+		if n, _, err := used.since(); err == nil {
+			alone = append(alone, float64(n))
 		}
-		cerr := e.Close()
-		if cerr != nil {
-			r.skip("closing "+info.Name, cerr)
-		}
-		add := func(what string, here float64) {
-			f := Figure{What: what, Who: info.Name, Case: in, Unit: Count, Here: is(here)}
-			f.Published, f.By = publishedCalls(what, info.Name)
-			r.add(f)
-		}
-		plot.Labels = append(plot.Labels, info.Name)
-		for _, name := range watched {
-			if counts == nil {
-				break
+		for _, info := range engines.All() {
+			if lost[info.Name] {
+				continue
 			}
-			add(name, float64(counts[name]))
-			if series[name] == nil {
-				series[name] = &Series{Name: name}
+			one, err := callsOf(ctx, p, r, info)
+			if e := alive(ctx); e != nil {
+				return e
 			}
-			series[name].Values = append(series[name].Values, float64(counts[name]))
-		}
-		if serr == nil {
-			add("voluntary switches", float64(voluntary))
-			add(whileStarting, float64(starting))
-			add("forced switches", float64(forced))
-		}
-		if counted {
-			add("wake-ups, by the engine", float64(after.Wakeups-before.Wakeups))
-			add("sleeps, by the engine", float64(after.Sleeps()-before.Sleeps()))
-			add("sleeps while starting, by the engine", float64(midway.Sleeps()-before.Sleeps()))
-			add("futex waits, by the engine", float64(after.FutexWaits-before.FutexWaits))
-			add("epoll waits, by the engine", float64(after.EpollWaits-before.EpollWaits))
-			add("pipe breaks, by the engine", float64(after.Breaks-before.Breaks))
-			add("threads of its own", float64(after.Threads))
+			if err != nil {
+				lost[info.Name] = true
+				r.skipOnce(info.Name, err)
+				continue
+			}
+			if found[info.Name] == nil {
+				found[info.Name] = map[string][]float64{}
+			}
+			for what, v := range one {
+				found[info.Name][what] = append(found[info.Name][what], v)
+			}
 		}
 	}
-	for _, name := range watched {
-		if s := series[name]; s != nil {
-			plot.Series = append(plot.Series, *s)
+	in := fmt.Sprintf("%d groups of %d", groups(p), groupSize)
+	if len(alone) > 0 {
+		r.add(Figure{What: whileStarting, Who: driverAlone, Case: in, Unit: Count, Here: is(median(alone))})
+	}
+	plot := Plot{ID: "syscalls", Title: "System calls by engine", Kind: Bars, Unit: Count}
+	for _, what := range slices.Concat(watched, otherCounts) {
+		s := Series{Name: what}
+		plot.Labels = nil
+		for _, info := range engines.All() {
+			list := found[info.Name][what]
+			if found[info.Name] == nil {
+				continue
+			}
+			plot.Labels = append(plot.Labels, info.Name)
+			f := Figure{What: what, Who: info.Name, Case: in, Unit: Count, Here: is(median(slices.Clone(list)))}
+			f.Published, f.By = publishedCalls(what, info.Name)
+			if len(list) > 0 || f.Published != nil {
+				r.add(f)
+			}
+			s.Values = append(s.Values, zeroOf(median(slices.Clone(list))))
+		}
+		if slices.Contains(watched, what) && slices.ContainsFunc(s.Values, func(v float64) bool { return v > 0 }) {
+			plot.Series = append(plot.Series, s)
 		}
 	}
 	if len(plot.Series) > 0 {
 		r.Plots = append(r.Plots, plot)
 	}
 	return nil
+}
+
+// zeroOf is v, or 0 if that is no number.
+func zeroOf(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
+}
+
+const voluntary = "voluntary switches"
+
+// otherCounts are those that are not of system calls by the kernel.
+var otherCounts = []string{voluntary, whileStarting, "forced switches", "wake-ups, by the engine", "sleeps, by the engine", "sleeps while starting, by the engine", "futex waits, by the engine", "epoll waits, by the engine", "pipe breaks, by the engine", "threads of its own"}
+
+// callsOf counts what one engine does for one workload.
+func callsOf(ctx context.Context, p Plan, r *Result, info engine.Info) (map[string]float64, error) {
+	e, err := started(ctx, info, 0)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := countCalls(watched)
+	if err != nil {
+		r.skipOnce("system calls", err)
+	}
+	before, counted := e.Counters()
+	used := readSwitches()
+	var starting int64
+	var midway engine.Counters
+	werr := workload(ctx, e, p, func() {
+		starting, _, _ = used.since()
+		midway, _ = e.Counters()
+	})
+	after, _ := e.Counters()
+	waits, forced, serr := used.since()
+	counts := calls.stop()
+	if werr != nil {
+		return nil, werr // The engine is left as it is.
+	}
+	if err := e.Close(); err != nil {
+		r.skipOnce("closing "+info.Name, err)
+	}
+	found := map[string]float64{}
+	if counts != nil {
+		for _, name := range watched {
+			found[name] = float64(counts[name])
+		}
+	}
+	if serr == nil {
+		found[voluntary], found[whileStarting], found[otherCounts[2]] = float64(waits), float64(starting), float64(forced)
+	}
+	if counted {
+		for i, v := range []float64{
+			float64(after.Wakeups - before.Wakeups), float64(after.Sleeps() - before.Sleeps()), float64(midway.Sleeps() - before.Sleeps()), float64(after.FutexWaits - before.FutexWaits), float64(after.EpollWaits - before.EpollWaits),
+			float64(after.Breaks - before.Breaks), float64(after.Threads),
+		} {
+			found[otherCounts[3+i]] = v
+		}
+	}
+	return found, nil
 }
 
 // publishedCalls are those of the article's program, whose size is not known: they

@@ -21,8 +21,9 @@ const operations = 1000
 type benchmark struct {
 	name string
 	op   func(e engine.Engine)
-	slow bool // thousands of times as slow with an engine of coarse ticks
-	tiny bool // with durations of 0 and 1 ns
+	part float64 // of the operations op does; 0: all
+	slow bool    // thousands of times as slow with an engine of coarse ticks
+	tiny bool    // with durations of 0 and 1 ns
 }
 
 var benchmarks = []benchmark{
@@ -80,9 +81,11 @@ var benchmarks = []benchmark{
 		}
 		wg.Wait()
 	}},
-	{name: "Ticker", slow: true, tiny: true, op: func(e engine.Engine) {
+	// A hundredth of the ticks: an engine that is never done with a ticker of 1 ns lets
+	// nobody else run.
+	{name: "Ticker", slow: true, tiny: true, part: 0.01, op: func(e engine.Engine) {
 		t := e.NewTicker(time.Nanosecond)
-		for range operations {
+		for range operations / 100 {
 			<-t.C()
 		}
 		t.Stop()
@@ -154,6 +157,9 @@ func benchmarksAt(ctx context.Context, p Plan, r *Result, procs int) error {
 					e.lost = true
 					r.skipOnce(fmt.Sprintf("%s of %s, %s, and what follows", b.name, e.info.Name, in), err)
 					continue
+				}
+				if b.part > 0 {
+					v /= b.part
 				}
 				took[e.info.Name] = append(took[e.info.Name], v)
 			}

@@ -4,8 +4,8 @@ package lab
 func Experiments() []Experiment {
 	return []Experiment{
 		timeBenchmarks, contextBenchmarks, timeFunctions, wheelAgainstStandard,
-		systemCalls, sleepPrecision, sleeperThreads,
-		clockReadings, backwardSteps, counterOffsets,
+		systemCalls, whoSleeps, sleepPrecision, sleeperThreads,
+		clockReadings, rawClock, counterClock, clocksources, backwardSteps, counterOffsets,
 		poolAgainstLock, preemption, monitor, latenessByLoad,
 	}
 }

@@ -50,6 +50,17 @@ func perCall(window time.Duration, call func()) float64 {
 	}
 }
 
+// perLongCall is perCall for what takes microseconds: the clock is read after each.
+func perLongCall(window time.Duration, call func()) float64 {
+	begin := time.Now()
+	for n := 1; ; n++ {
+		call()
+		if d := time.Since(begin); d >= window {
+			return float64(d) / float64(n)
+		}
+	}
+}
+
 // withProcs sets GOMAXPROCS and returns what puts it back.
 func withProcs(n int) (restore func()) {
 	old := runtime.GOMAXPROCS(n)

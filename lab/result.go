@@ -79,11 +79,12 @@ type Plot struct {
 type PlotKind string
 
 // The kinds: bars on a logarithmic scale, one series beside the other; the part of
-// values above each duration; a matrix.
+// values above each duration; the part of values in each class of durations; a matrix.
 const (
-	Bars  PlotKind = "bars"
-	Tails PlotKind = "tails"
-	Heat  PlotKind = "heat"
+	Bars      PlotKind = "bars"
+	Tails     PlotKind = "tails"
+	Histogram PlotKind = "histogram"
+	Heat      PlotKind = "heat"
 )
 
 // A Series is named values. A curve has points of x and y in place of values.

@@ -30,6 +30,9 @@ type Plan struct {
 	Waiting []int         // numbers of pending contexts
 	Garbage int           // pending timers on each P in the benchmarks of package time
 	Sleeps  int           // sleeps of each way and duration
+	// Switch allows one experiment to change the clocksource of the kernel, for
+	// everybody on the machine, and to put it back.
+	Switch bool
 	// Memory bounds what many pending timers may take, in bytes; 0: what the machine
 	// and the control groups of this process leave.
 	Memory uint64

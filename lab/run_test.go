@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/detent-go/detent/probe"
 )
 
 // tiny runs everything in seconds, to see that it works.
@@ -50,7 +53,7 @@ func TestRun(t *testing.T) {
 		}
 		for _, p := range x.Plots {
 			for _, s := range p.Series {
-				if want := len(p.Labels); p.Kind == Bars && len(s.Values) != want || p.Kind == Heat && len(s.Values) != len(p.Columns) || p.Kind == Tails && len(s.Points) == 0 {
+				if want := len(p.Labels); p.Kind == Bars && len(s.Values) != want || p.Kind == Heat && len(s.Values) != len(p.Columns) || (p.Kind == Tails || p.Kind == Histogram) && len(s.Points) == 0 {
 					t.Errorf("%s: plot %s, series %s: %d values for %d labels", e.Name, p.ID, s.Name, len(s.Values), want)
 				}
 			}
@@ -135,6 +138,39 @@ func TestModel(t *testing.T) {
 	if quantile(slow, 0.99) < quantile(fast, 0.99) {
 		t.Error("a tick of 10 ms makes shorter waits than one of 1 ms")
 	}
+	for _, m := range tickModels {
+		waits := m.simulate(10_000)
+		if waits[0] < 0 {
+			t.Errorf("%s: a wait of %v", m.name(), waits[0])
+		}
+		// A slice is over after 10 ms at the least, a sleep is due after 11 ms at the most,
+		// and no slice is longer than two looks and their delays.
+		if most := 2*(goMonitor+monitorLate) + 3*(kernelSlice+10*time.Millisecond); waits[len(waits)-1] > most {
+			t.Errorf("%s: a wait of %v, more than %v", m.name(), waits[len(waits)-1], most)
+		}
+	}
+}
+
+// TestShares: what is in the classes is all there was, and the last point ends them.
+func TestShares(t *testing.T) {
+	s := shares{}
+	for _, d := range []time.Duration{0, 1, 100, 100, 1 << 20} {
+		s.add(d, 1)
+	}
+	points := s.points()
+	sum := 0.0
+	for i, p := range points {
+		sum += p[1]
+		if i > 0 && p[0] <= points[i-1][0] {
+			t.Errorf("class %d begins at %v", i, p[0])
+		}
+	}
+	if math.Abs(sum-100) > 1e-9 || points[0] != [2]float64{1, 40} || points[len(points)-1][1] != 0 || len(points) != 20*octave+2 {
+		t.Errorf("%v of %v", sum, points)
+	}
+	if (shares{}).points() != nil {
+		t.Error("points of nothing")
+	}
 }
 
 // TestWithin: what never ends is left alone once the run is stopped, and what ends in
@@ -171,6 +207,26 @@ func TestVerdicts(t *testing.T) {
 		return result("syscalls", figure(whileStarting, driverAlone, "", 300), figure("voluntary switches", "buckets64", "", 300+old),
 			figure("sleeps, by the engine", "netpoll114", "", young), figure("voluntary switches", "std", "", 400))
 	}
+	flags := func(constant, nonstop, jumps float64) *Result {
+		return result("offsets", figure("flag", "constant_tsc", flagCase, constant), figure("flag", "nonstop_tsc", flagCase, nonstop), figure("jumps", "cycle counter", "9 samples", jumps))
+	}
+	preempted := func(hz, full, measured float64) *Result {
+		list := []Figure{figure("HZ", "this kernel", tickCase, hz), figure("NO_HZ_FULL", "this kernel", tickCase, full), figure(jitter, "measured", preemptionCase, measured)}
+		for _, m := range tickModels {
+			list = append(list, figure(jitter, m.name(), preemptionCase, 5e6))
+		}
+		return result("preemption", list...)
+	}
+	slept := func(now, old float64) *Result {
+		return result("sleep", figure("p50", "time.Sleep", "50µs", now), figure("p50", "buckets64", "50µs", old), figure("p50", "heap1", "50µs", old))
+	}
+	both := func(short, long float64) *Result {
+		return result("sleep", figure("p50", "nanosleep", "50µs", 1e5), figure("p50", "time.Sleep", "50µs", short), figure("p50", "nanosleep", "1ms", 1e6), figure("p50", "time.Sleep", "1ms", long),
+			figure("p50", "nanosleep", "50ms", 5e7), figure("p50", "time.Sleep", "50ms", 5e7))
+	}
+	wobbling := func(smt, core float64) *Result {
+		return result("offsets", figure("wobble, mean", string(probe.SameCore), wobbleCase, smt), figure("wobble, mean", string(probe.SameNode), wobbleCase, core))
+	}
 	nodes := func(bound, apart float64) *Result {
 		return result("offsets", figure("frequency", "cycle counter", "by CLOCK_MONOTONIC_RAW", 2e9),
 			figure("offset bound", "sockets", "8 pairs", bound), figure("pairs certainly apart", "sockets", "8 pairs", apart))
@@ -188,6 +244,12 @@ func TestVerdicts(t *testing.T) {
 		{"C10", result("pool"), NotRun},
 		{"K1", switches(1000, 500), Confirmed}, {"K1", switches(500, 1000), Refuted}, {"K1", switches(1000, 1100), NotTestable},
 		{"K1", result("syscalls", figure("voluntary switches", "buckets64", "", 500), figure("sleeps, by the engine", "netpoll114", "", 100)), NotRun},
+		{"K10", flags(1, 1, 0), NotTestable}, {"K10", flags(0, 1, 3), Confirmed}, {"K10", flags(1, 0, 0), Refuted}, {"K10", result("offsets"), NotTestable},
+		{"C5", preempted(250, 0, 6e6), NotTestable}, {"C5", preempted(100, 0, 6e6), NotTestable}, {"C5", preempted(1000, 0, 6e6), Refuted},
+		{"C5", preempted(1000, 1, 40e6), NotTestable}, {"C5", preempted(1000, 1, 6e6), Refuted},
+		{"K4", slept(1e6, 1e5), Confirmed}, {"K4", slept(1e5, 1e5), Refuted}, {"K4", slept(1.5e5, 1e5), NotTestable},
+		{"K5", both(1e6, 1e6), Confirmed}, {"K5", both(1e5, 1e6), Refuted}, {"K5", both(1e6, 2e6), Refuted},
+		{"C6", wobbling(80, 12), Confirmed}, {"C6", wobbling(12, 12), Refuted}, {"C6", wobbling(13, 12), NotTestable},
 		{"C7", nodes(20, 0), Refuted}, {"C7", nodes(200, 0), NotTestable}, {"C7", nodes(200, 3), Confirmed},
 		{"C2", nodes(20, 0), Refuted}, {"C2", nodes(200, 0), NotTestable}, {"C6", nodes(20, 0), NotTestable},
 		{"K3", pending(10_000_000, 400, 100), Confirmed}, {"K3", pending(10_000_000, 100, 400), Refuted},

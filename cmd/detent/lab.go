@@ -23,6 +23,7 @@ type labFlags struct {
 	markdown bool
 	html     string
 	progress string
+	change   bool // of the clocksource
 
 	plan lab.Plan
 }
@@ -101,6 +102,7 @@ func (f *labFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.markdown, "markdown", false, "write Markdown instead of text: the page docs/lab.md")
 	fs.StringVar(&f.html, "html", "", "write a page with plots to this `file` too")
 	fs.StringVar(&f.progress, "progress", "auto", "what is written to stderr meanwhile: auto (a line on a terminal, plain elsewhere), plain or none")
+	fs.BoolVar(&f.change, "switch-clocksource", false, "let the experiment clocksources change the kernel's clocksource, for everybody on the machine, and put it back; as root")
 	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
 }
 
@@ -134,13 +136,15 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 
 // choose returns the plan; a test has its own.
 func (f *labFlags) choose() lab.Plan {
+	p := lab.Full()
 	switch {
 	case f.plan.Rounds > 0:
-		return f.plan
+		p = f.plan
 	case f.short:
-		return lab.Short()
+		p = lab.Short()
 	}
-	return lab.Full()
+	p.Switch = f.change
+	return p
 }
 
 // follow returns what shows the progress on stderr, and what takes its last line away

@@ -60,6 +60,7 @@ var rules = map[string]rule{
 		tests:   []string{"internal/suite"},
 	},
 	"lab/internal/ksleep":     {low: true},
+	"lab/internal/cgoclock":   {tests: []string{"clock"}},                          // the one package with cgo, which is what it is there to measure
 	"lab/internal/enginetest": {imports: []string{"lab/engine", "internal/suite"}}, // of tests only
 	"examples/...":            {imports: []string{"examples/...", "clock", "probe", "prom/...", "timer"}},
 	"cmd/...":                 {imports: []string{"cmd/...", "clock", "lab", "probe", "prom/...", "timer", "trace/..."}},

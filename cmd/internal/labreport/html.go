@@ -110,12 +110,15 @@ func chart(p lab.Plot) page.Chart {
 		}
 		c.Option = page.BarsOf(format, p.Labels, series, true)
 		c.Height = 60 + len(p.Labels)*(10+14*len(p.Series))
-	case lab.Tails:
+	case lab.Tails, lab.Histogram:
 		var curves []page.Curve
 		for _, s := range p.Series {
 			curves = append(curves, page.Curve{Name: s.Name, Points: s.Points})
 		}
 		c.Option = page.Distribution(curves, "")
+		if p.Kind == lab.Histogram {
+			c.Option = page.Histogram(curves)
+		}
 		c.Height = 360
 	case lab.Heat:
 		var cells []page.Cell

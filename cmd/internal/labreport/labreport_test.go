@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,25 @@ func fixed() Report {
 				{ID: "K2", Says: "a wheel is faster " + evil, Verdict: lab.Confirmed, Because: "wheel 100 ns, std 250 ns"},
 			},
 		},
+	}
+}
+
+// TestGroups: things that there is one case of make one table, also beside others that
+// there are more cases of.
+func TestGroups(t *testing.T) {
+	figure := func(what, who, in string) lab.Figure { return lab.Figure{What: what, Who: who, Case: in, Here: is(1)} }
+	var list []lab.Figure
+	for _, who := range []string{"std", "detent"} {
+		list = append(list, figure("futex", who, "50 groups"), figure("epoll", who, "50 groups"), figure("p50", who, "idle"), figure("p50", who, "busy"))
+	}
+	list = append(list, figure("ratio", "std / detent", "round by round"))
+	var got []string
+	for _, one := range tables(&lab.Result{Figures: list}) {
+		got = append(got, one.title+": "+strings.Join(one.head, " "))
+	}
+	want := []string{"50 groups:  futex epoll", "p50:  idle busy", "Measured:  of  here"}
+	if !slices.Equal(got, want) {
+		t.Errorf("tables %q, want %q", got, want)
 	}
 }
 

@@ -111,21 +111,24 @@ func beside(figures []lab.Figure) table {
 }
 
 // groups are the figures that belong into one table, in their order: those of one
-// thing, or all, where there is one case alone.
+// thing, or all things that there is but this one case of.
 func groups(figures []lab.Figure) [][]lab.Figure {
 	measured := slices.DeleteFunc(slices.Clone(figures), func(f lab.Figure) bool { return f.Here == nil })
-	if len(unique(measured, func(f lab.Figure) string { return f.Case })) == 1 {
-		return [][]lab.Figure{measured}
+	cases := map[string][]string{}
+	for _, f := range measured {
+		if !slices.Contains(cases[f.What], f.Case) {
+			cases[f.What] = append(cases[f.What], f.Case)
+		}
+	}
+	table := func(f lab.Figure) string {
+		if len(cases[f.What]) == 1 {
+			return "case " + f.Case
+		}
+		return "thing " + f.What
 	}
 	var list [][]lab.Figure
-	for _, what := range unique(measured, func(f lab.Figure) string { return f.What }) {
-		var group []lab.Figure
-		for _, f := range measured {
-			if f.What == what {
-				group = append(group, f)
-			}
-		}
-		list = append(list, group)
+	for _, name := range unique(measured, table) {
+		list = append(list, slices.DeleteFunc(slices.Clone(measured), func(f lab.Figure) bool { return table(f) != name }))
 	}
 	return list
 }

@@ -21,6 +21,7 @@ func charts() []Chart {
 		{"bars", "bars " + evil, 200, Bars([]string{"a", "b " + evil}, []Series{{"one", []float64{20, 3000}}, {"two " + evil, []float64{0, 1e9}}}, true)},
 		{"linear", "bars", 160, Bars([]string{"a"}, []Series{{"one", []float64{0}}}, false)},
 		{"tails", "tails", 240, Distribution([]Curve{{"sleep " + evil, [][2]float64{{1e3, 100}, {2e3, 10}, {1e6, 0.1}}}}, "lateness")},
+		{"shares", "shares", 240, Histogram([]Curve{{"sleep " + evil, [][2]float64{{1e3, 40}, {2e3, 60}, {4e3, 0}}}, {"other", [][2]float64{{1e6, 100}, {2e6, 0}}}})},
 		{"numbers", "numbers", 160, BarsOf(Numbers, []string{"a"}, []Series{{"one", []float64{12}}, {"two", []float64{3e6}}}, true)},
 		{"logs", "logs", 240, LogMatrix([]string{"0", "1"}, []string{"0"}, []Cell{{0, 0, 0, "0 ns"}, {1, 0, 2e7, "20 ms"}})},
 		{"matrix", "matrix", 240, Matrix([]string{"0", "1"}, []string{"0", "1"}, []Cell{{1, 0, 35, "35 ns " + evil}, {0, 1, 0, "not distinguishable"}}, 40)},
