@@ -30,6 +30,9 @@ var contentionCheck = Check{
 		}
 		d := &ContentionData{StealSinceStart: share(before.Steal, before), BusySinceStart: busy(before), Virtual: e.platformData().Virtual}
 		if e.Own {
+			if err := clockStopped(); err != nil {
+				return Result{Err: err, Data: d, Findings: judgeContention(d)}
+			}
 			select {
 			case <-time.After(contentionSample(e.Effort)):
 			case <-ctx.Done():

@@ -44,8 +44,8 @@ func allot(checks []Check, e *Env, rest time.Duration) time.Duration {
 // runWithin makes the check. One that reads files only is made in any case: it takes
 // next to nothing, and knows what explains the lack of time.
 func (c Check) runWithin(ctx context.Context, e *Env, within time.Duration) Result {
-	if c.Budget == nil {
-		return c.Run(ctx, e)
+	if c.Budget == nil || e.Own && clockStopped() != nil {
+		return c.Run(ctx, e) // without a clock there is nothing to end it by, nor to measure
 	}
 	if within <= 0 {
 		return Result{Err: ErrNoTime}

@@ -15,7 +15,7 @@ import (
 // executable for the workers, and tests interrupt it.
 func TestMain(m *testing.M) {
 	patient.Main()
-	if len(os.Args) > 1 && slices.Contains([]string{"bench", "doctor", "lab", "sleep", "trace", "explain", "serve"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"bench", "clock", "doctor", "lab", "sleep", "trace", "explain", "serve"}, os.Args[1]) {
 		os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

@@ -46,6 +46,7 @@ nothing disturbs it, so that it is right on a busy machine too.`,
 }
 
 func (f *clockFlags) run(cmd *cobra.Command) error {
+	surviveWithoutClock()
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	report, err := probe.Run(ctx, probe.Options{Effort: effort(f.quick, f.thorough), Checks: []string{"clocks"}})

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/detent-go/detent/clock"
 	"github.com/detent-go/detent/cmd/internal/doctor"
 	"github.com/detent-go/detent/probe"
 )
@@ -84,6 +86,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 		}
 		o.Root = os.DirFS(f.root)
 	}
+	surviveWithoutClock()
 	stderr := cmd.ErrOrStderr()
 	clearLine, err := f.follow(&o, stderr)
 	if err != nil {
@@ -110,6 +113,16 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 		return &exitError{code: exitWarning}
 	}
 	return nil
+}
+
+// surviveWithoutClock lets this process go on where its clock does not: with neither a
+// vDSO nor the system call the Go runtime takes for the time what happens to be in
+// memory, and ends the process when the garbage collector has stopped it for less than
+// no time. The report is to come first; its garbage is some megabytes.
+func surviveWithoutClock() {
+	if err := clock.Fallback(); err != nil && !errors.Is(err, errors.ErrUnsupported) && clock.Mono.Source() == clock.PackageTime {
+		debug.SetGCPercent(-1)
+	}
 }
 
 // follow has the progress written to stderr. The function that it returns takes

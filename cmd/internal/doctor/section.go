@@ -38,7 +38,9 @@ func sections(r *probe.Report) []section {
 	for _, result := range r.Results {
 		switch d := result.Data.(type) {
 		case *probe.ClocksData:
-			list = append(list, clockSection(d))
+			if len(d.Clocks) > 0 {
+				list = append(list, clockSection(d))
+			}
 		case *probe.CounterData:
 			list = append(list, counterSections(d)...)
 		case *probe.StepsData:

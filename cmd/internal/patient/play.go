@@ -17,6 +17,7 @@ const ready = "ready\n"
 // Main plays the patient if this process has been started as one, and never
 // returns then.
 func Main() {
+	playRefused()
 	fault, ok := os.LookupEnv(variable)
 	if !ok {
 		return
