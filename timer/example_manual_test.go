@@ -55,7 +55,9 @@ func ExampleManual_Run() {
 		}
 	}()
 
-	clock.Run(time.Minute)
+	if !clock.Run(time.Minute) {
+		panic("the goroutines do not come to rest")
+	}
 	for after := range tries {
 		fmt.Println("tried after", after)
 	}

@@ -47,7 +47,7 @@ func (b *blocker) timespec(to int64) *unix.Timespec {
 	if to > far {
 		return nil
 	}
-	b.ts = unix.NsecToTimespec(to + b.offset)
+	b.ts = timespec(to + b.offset)
 	return &b.ts
 }
 

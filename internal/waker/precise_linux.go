@@ -140,7 +140,7 @@ func (p *Precise) Arm(at int64) {
 	if p.offset != 0 { // whose sum might overflow
 		at = min(at, far) + p.offset
 	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(at, 1))}
+	spec := unix.ItimerSpec{Value: timespec(max(at, 1))}
 	// The only errors are those of a bad descriptor or value. The call does not
 	// tell the scheduler that it enters the kernel (it does not wait there), as
 	// is needed in a pinned goroutine.

@@ -55,7 +55,7 @@ func NewWatch(set func()) (*Watch, error) {
 // armWatch sets the timerfd to the end of time, since only a timer that is set is
 // canceled.
 func armWatch(fd int) error {
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(math.MaxInt64)}
+	spec := unix.ItimerSpec{Value: timespec(math.MaxInt64)}
 	err := unix.TimerfdSettime(fd, unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, &spec, nil)
 	if err != nil && err != unix.ECANCELED { // It has been canceled, and is set.
 		return fmt.Errorf("timerfd_settime: %w", err)
