@@ -10,8 +10,9 @@
 // to sift costs fewer cache misses.
 //
 // The timer goroutine of a bucket (timerproc) fires what is due, then sleeps until
-// the first of its heap is: a futex wait with a timeout. An earlier timer ends it
-// by a futex wake.
+// the first of its heap is: a futex wait with a timeout. A timer that is due before
+// the end of the sleep ends it by a futex wake; up to Go 1.11 any did that became the
+// first of the heap.
 //
 // # What it costs
 //

@@ -8,7 +8,8 @@
 // the heap: O(log n) under a lock that all Ps share. When the timer goroutine
 // (timerproc) has fired what is due, it either parks, if there is no timer, or
 // sleeps in the kernel: a futex wait with a timeout, on a thread. A timer that
-// becomes the first of the heap ends that sleep early by a futex wake.
+// becomes the first of the heap ends that sleep early by a futex wake: also one that
+// is due after the sleep, because what was before it has been stopped.
 //
 // # What it costs
 //

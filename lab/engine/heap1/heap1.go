@@ -72,8 +72,7 @@ func (ts *timers) armLocked(n *node, when int64, period time.Duration, seq uintp
 		// The first of all: the timer goroutine has to know.
 		switch {
 		case ts.sleeping:
-			// Also where it would have woken up before: that it need not be told
-			// then is what Go 1.12 found out.
+			// Also where it would wake up before that: see package buckets64.
 			ts.sleeping = false
 			ts.note.Wakeup()
 		case ts.parked:

@@ -103,7 +103,8 @@
 // the thread along when it blocks. So every task is treated as Go treats a system
 // call: sysmon, which sleeps in nanosleep for 20 us at first and for 10 ms at the
 // most, takes the P away from a thread that is in one task for too long, and hands it to
-// another. A thread that comes back finds another P, or parks.
+// another. A thread that comes back finds another P, or parks. A run queue is first in,
+// first out, without the place ahead of it (runnext) for what was made ready last.
 //
 // Goroutines that use the engine run on the real scheduler, not on the P's of this
 // one. So a timer goes to a P that is chosen by the real P of its starter. The

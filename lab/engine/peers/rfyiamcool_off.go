@@ -11,5 +11,5 @@ import (
 // of it ticking, whether it uses it or not, and the library has no licence that would
 // let such a program be passed on.
 func newRfyIamCool() (library, error) {
-	return nil, fmt.Errorf("rfyiamcool/go-timewheel is left out unless built with -tags lab_rfyiamcool: %w", errors.ErrUnsupported)
+	return nil, fmt.Errorf("rfyiamcool/go-timewheel, which has no licence, is left out unless built with -tags lab_rfyiamcool: %w", errors.ErrUnsupported)
 }
