@@ -73,7 +73,7 @@ func (s *Service) startTimerAt(t *Timer, places []place, kind shard.Kind, at tim
 	}
 	// As in startTimer.
 	t.at = &places[sh.Index]
-	t.handle = uint64(h)
+	t.handle.Store(uint64(h))
 }
 
 // ResetAt is Reset with an absolute deadline: the timer fires once the time at

@@ -44,7 +44,7 @@ type Embedded struct {
 	x    Expirer   // constant after Init
 	// handle is the handle of the last start. It is written with the lock of
 	// at.shard held, and read without it.
-	handle uint64
+	handle atomic.Uint64
 }
 
 // Expirer is what an [Embedded] timer calls when it fires.
@@ -78,7 +78,8 @@ func (t *Embedded) Init(s *Service, x Expirer) {
 	if t.self == t && t.pending() {
 		panic("timer: Init called on pending Embedded")
 	}
-	t.self, t.x, t.handle = t, x, 0
+	t.self, t.x = t, x
+	t.handle.Store(0)
 	if _, inBubble := s.e.group.Now(); inBubble {
 		t.at = &place{svc: s, bubble: &bubbled{e: s.e, f: func() { x.Expire(t) }}}
 		return
@@ -96,7 +97,7 @@ func (t *Embedded) pending() bool {
 	sh := t.at.shard
 	sh.Lock()
 	defer sh.Unlock()
-	return sh.CurrentLocked(shard.Handle(t.handle))
+	return sh.CurrentLocked(shard.Handle(t.handle.Load()))
 }
 
 // place returns t.at, for the method named op.
@@ -158,16 +159,16 @@ func (t *Embedded) ResetAt(when time.Time) bool {
 // is now.
 func (t *Embedded) reset(st *shard.Timer, now int64, op string) bool {
 	sh := t.at.shard
-	if sh.Push(shard.Handle(atomic.LoadUint64(&t.handle)), st.Deadline, st.Grid) {
+	if sh.Push(shard.Handle(t.handle.Load()), st.Deadline, st.Grid) {
 		return true
 	}
 	st.Kind, st.Target = shard.Call, (*embeddedExpiry)(t)
 	st.Sample()
 	sh.LockToStart()
-	old := shard.Handle(t.handle)
+	old := shard.Handle(t.handle.Load())
 	h, pending, ok := sh.ResetLocked(old, st, now)
 	if h != old {
-		atomic.StoreUint64(&t.handle, uint64(h))
+		t.handle.Store(uint64(h))
 	}
 	sh.EndReset(st)
 	if !ok {
@@ -184,7 +185,7 @@ func (t *Embedded) Stop() bool {
 	if at.bubble != nil {
 		return at.bubble.stop()
 	}
-	return at.shard.Stop(shard.Handle(atomic.LoadUint64(&t.handle)))
+	return at.shard.Stop(shard.Handle(t.handle.Load()))
 }
 
 // embeddedExpiry is an Embedded as the target of its timer.

@@ -127,6 +127,32 @@ func TestEmbeddedNoCopy(t *testing.T) {
 }
 
 // What an Embedded takes in its user's struct is in its documentation.
+// A timer can be any field of a struct, also where that aligns it to 4 bytes.
+func TestEmbeddedAnywhere(t *testing.T) {
+	fired := make(chanExpirer, 2)
+	var c struct {
+		a    int32
+		idle timer.Embedded
+		b    int32
+		slow timer.Embedded
+	}
+	for _, e := range []*timer.Embedded{&c.idle, &c.slow} {
+		e.Init(nil, fired)
+		e.Reset(time.Hour)
+		e.Reset(2 * time.Hour) // is a push back
+		if !e.Stop() || e.Reset(time.Microsecond) {
+			t.Error("Stop of a pending timer = false, or Reset of a stopped one = true")
+		}
+		if got := suite.Await(t, "a timer fired", fired); got != e {
+			t.Error("another timer fired")
+		}
+	}
+}
+
+type chanExpirer chan *timer.Embedded
+
+func (c chanExpirer) Expire(t *timer.Embedded) { c <- t }
+
 func TestEmbeddedSize(t *testing.T) {
 	if size := reflect.TypeFor[timer.Embedded]().Size(); size != 40 && strconv.IntSize == 64 {
 		t.Errorf("an Embedded takes %d bytes, want 40", size)

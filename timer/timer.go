@@ -16,7 +16,7 @@ type Timer struct {
 	at *place // constant
 	// handle is the handle of the timer's last start. It is written with the
 	// lock of at.shard held, and read without it.
-	handle uint64
+	handle atomic.Uint64
 	// fire is the callback, or what sends on C.
 	fire func()
 }
@@ -74,7 +74,7 @@ func (s *Service) startTimer(t *Timer, places []place, kind shard.Kind, d time.D
 	}
 	// Nobody else has t yet, so these need no lock.
 	t.at = &places[sh.Index]
-	t.handle = uint64(h)
+	t.handle.Store(uint64(h))
 }
 
 // Stop prevents the timer from firing. It returns true if the call stops the
@@ -99,12 +99,12 @@ func (t *Timer) Stop() bool {
 	}
 	sh := at.shard
 	if at.kind == shard.Call {
-		return sh.Stop(shard.Handle(atomic.LoadUint64(&t.handle)))
+		return sh.Stop(shard.Handle(t.handle.Load()))
 	}
 	// The value is sent under the shard's lock: with the lock held, the timer
 	// is either pending, or its value is in the channel, or has been received.
 	sh.Lock()
-	ok := sh.StopLocked(shard.Handle(t.handle))
+	ok := sh.StopLocked(shard.Handle(t.handle.Load()))
 	if !sh.ClosedLocked() {
 		ok = t.drain() || ok
 	}
@@ -162,18 +162,18 @@ func (t *Timer) Reset(d time.Duration) bool {
 // the service is closed.
 func (t *Timer) reset(st *shard.Timer, now int64) (_, ok bool) {
 	at := t.at
-	if at.shard.Push(shard.Handle(atomic.LoadUint64(&t.handle)), st.Deadline, st.Grid) {
+	if at.shard.Push(shard.Handle(t.handle.Load()), st.Deadline, st.Grid) {
 		return true, true
 	}
 	st.Kind, st.Func = at.kind, t.fire
 	sh := at.shard
 	st.Sample()
 	sh.LockToStart()
-	old := shard.Handle(t.handle)
+	old := shard.Handle(t.handle.Load())
 	received := at.kind != shard.Send || sh.ClosedLocked() || !t.drain()
 	h, pending, ok := sh.ResetLocked(old, st, now)
 	if h != old {
-		atomic.StoreUint64(&t.handle, uint64(h))
+		t.handle.Store(uint64(h))
 	}
 	sh.EndReset(st)
 	return pending || !received, ok

@@ -24,6 +24,7 @@ type pkg struct {
 	library bool // of the root module
 	imports []use
 	low     []use
+	wide    []use
 }
 
 // A use is one thing that a file does: an import, or something low-level.
@@ -109,6 +110,7 @@ func (p *pkg) read(name string, src []byte) error {
 	addLow := func(pos token.Pos, what string) { p.low = append(p.low, use{at(pos), what, test}) }
 
 	gates := map[string]bool{} // names under which the file imports a package with raw calls
+	atomics := ""              // the name under which it imports sync/atomic
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -118,6 +120,11 @@ func (p *pkg) read(name string, src []byte) error {
 		switch imported {
 		case "unsafe":
 			addLow(spec.Pos(), "unsafe")
+		case "sync/atomic":
+			atomics = "atomic"
+			if spec.Name != nil {
+				atomics = spec.Name.Name
+			}
 		case "syscall", "golang.org/x/sys/unix", "golang.org/x/sys/windows":
 			local := path.Base(imported)
 			if spec.Name != nil {
@@ -140,12 +147,18 @@ func (p *pkg) read(name string, src []byte) error {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
 			if x, ok := sel.X.(*ast.Ident); ok && gates[x.Name] && raw.MatchString(sel.Sel.Name) {
 				addLow(sel.Pos(), "the raw system call "+x.Name+"."+sel.Sel.Name)
+			} else if ok && x.Name == atomics && wide.MatchString(sel.Sel.Name) {
+				p.wide = append(p.wide, use{at(sel.Pos()), x.Name + "." + sel.Sel.Name, test})
 			}
 		}
 		return true
 	})
 	return nil
 }
+
+// wide matches the functions of sync/atomic on variables of 64 bits, which panic
+// on a 32-bit system where the variable is not aligned, as a field may be.
+var wide = regexp.MustCompile(`^(Load|Store|Add|And|Or|Swap|CompareAndSwap)(Int|Uint)64$`)
 
 // check returns what breaks the rules, a line each.
 func (t *tree) check(rules map[string]rule, bans []ban, required []string) []string {
@@ -175,6 +188,9 @@ func (t *tree) check(rules map[string]rule, bans []ban, required []string) []str
 					fault("%s: the library imports %s; it needs nothing beyond %s", u.at, u.what, strings.Join(required, ", "))
 				}
 			}
+		}
+		for _, u := range p.wide {
+			fault("%s: %s; atomic.Int64 and atomic.Uint64 are aligned on 32-bit systems, too", u.at, u.what)
 		}
 		if !r.low {
 			for _, u := range p.low {

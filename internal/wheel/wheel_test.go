@@ -133,7 +133,7 @@ func TestCatchUp(t *testing.T) {
 		}
 		b.insertAt(1<<40+5, 1<<40, false)
 		if b.w.cur != 1<<40 {
-			t.Errorf("far %v: the wheel stands at %d, want %d", far, b.w.cur, 1<<40)
+			t.Errorf("far %v: the wheel stands at %d, want %d", far, b.w.cur, int64(1<<40))
 		}
 		checkInvariants(t, b.w, b.live)
 		// A slot that has begun must not be passed.

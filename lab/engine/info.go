@@ -21,7 +21,8 @@ type Info struct {
 	Lacks map[Capability]string
 
 	// New makes an engine with parts for that many Ps, or for GOMAXPROCS if
-	// procs is 0. On a system that lacks what the engine is made of the error is
+	// procs is 0. A negative procs is an error, unless the engine has the same parts
+	// for any number. On a system that lacks what the engine is made of the error is
 	// errors.ErrUnsupported.
 	New func(procs int) (Engine, error)
 }

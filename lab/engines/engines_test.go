@@ -43,6 +43,12 @@ func TestAll(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			if e, err := info.New(-1); err == nil { // It has no use for the number.
+				<-e.After(time.Millisecond)
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
+			}
 		})
 	}
 	if _, ok := engines.Find("no such engine"); ok {

@@ -20,10 +20,13 @@ type timers struct {
 
 // New returns the engine with a bucket for each of that many Ps, or for each of
 // GOMAXPROCS if procs is 0, and 64 at the most. It returns an error where there is
-// no futex(2).
+// no futex(2), and if procs is negative.
 func New(procs int) (engine.Core, error) {
 	if err := ksleep.Available(); err != nil {
 		return nil, fmt.Errorf("lab: buckets64: %w", err)
+	}
+	if procs < 0 {
+		return nil, fmt.Errorf("lab: buckets64: %d Ps", procs)
 	}
 	if procs == 0 {
 		procs = runtime.GOMAXPROCS(0)

@@ -48,10 +48,13 @@ type Engine struct {
 
 // New returns the engine with that many P's, or with GOMAXPROCS if procs is 0. It
 // starts no thread before the first timer. It returns an error where there is no
-// futex(2) and epoll(7), or no file to be had.
+// futex(2) and epoll(7), or no file to be had, and if procs is negative.
 func New(procs int) (*Engine, error) {
 	if err := ksleep.Available(); err != nil {
 		return nil, fmt.Errorf("lab: netpoll114: %w", err)
+	}
+	if procs < 0 {
+		return nil, fmt.Errorf("lab: netpoll114: %d P's", procs)
 	}
 	if procs == 0 {
 		procs = runtime.GOMAXPROCS(0)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -108,11 +109,12 @@ func Open(t testing.TB, newEngine func() (engine.Engine, error)) engine.Engine {
 	return e
 }
 
-// Close tests that Close ends all timers, goroutines and threads of the engine, whatever
-// it is doing, and that nothing happens afterwards that must not.
+// Close tests that Close ends all timers, goroutines, threads and files of the engine,
+// whatever it is doing, and that nothing happens afterwards that must not.
 func Close(t *testing.T, info engine.Info, procs int) {
 	const rounds = 20
-	before := runtime.NumGoroutine()
+	time.Sleep(time.Microsecond) // the first sleep opens the runtime's own files
+	before, files := runtime.NumGoroutine(), openFiles()
 	for round := range rounds {
 		e, err := info.New(procs)
 		if err != nil {
@@ -124,6 +126,19 @@ func Close(t *testing.T, info engine.Info, procs int) {
 	suite.Eventually(t, fmt.Sprintf("the goroutines of %d closed engines have ended", rounds), func() bool {
 		return runtime.NumGoroutine() <= before
 	})
+	suite.Eventually(t, fmt.Sprintf("the files of %d closed engines are closed", rounds), func() bool {
+		return openFiles() <= files
+	})
+}
+
+// openFiles returns how many files the process has open, 0 where the system does not
+// say.
+func openFiles() int {
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(files)
 }
 
 // closeOne closes e, in a state that depends on the round, and looks at what is
