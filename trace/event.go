@@ -12,7 +12,8 @@ type EventKind string
 const (
 	// EventLate: a timer's thread ran later than Options.Late. Event.Late.
 	EventLate EventKind = "late"
-	// EventBypass: a process has made its first system call for a clock.
+	// EventBypass: a process has made its first system call for a clock. Event.Call
+	// and Clock.
 	EventBypass EventKind = "clock-call"
 	// EventExec and EventExit: a followed process runs another program, or has
 	// ended; not where all processes are watched.
@@ -35,6 +36,9 @@ type Event struct {
 	PID  int       `json:"pid,omitempty"`
 	Comm string    `json:"comm,omitempty"`
 	Late *LateWake `json:"late,omitempty"`
+	// Call and Clock are as in ClockCalls.
+	Call  string `json:"call,omitempty"`
+	Clock string `json:"clock,omitempty"`
 	// The state before and after.
 	Was *ClockPart `json:"was,omitempty"`
 	Is  *ClockPart `json:"is,omitempty"`
@@ -80,7 +84,11 @@ func (e Event) String() string {
 		return fmt.Sprintf("%s[%d] ran %v late after %s: slack %v, interrupt %v, wake %v, throttled %v, run queue %v (before it: %s[%d])",
 			e.Comm, e.PID, l.Total, l.Kind, l.Slack, l.Interrupt, l.Wake, l.Throttled, l.RunQueue, l.Before, l.BeforePID)
 	case EventBypass:
-		return fmt.Sprintf("%s[%d] makes system calls to read a clock", e.Comm, e.PID)
+		calls := "system calls"
+		if e.Call != "clock_gettime" {
+			calls += " (" + e.Call + ")"
+		}
+		return fmt.Sprintf("%s[%d] reads the clock %s by %s", e.Comm, e.PID, e.Clock, calls)
 	case EventExec:
 		return fmt.Sprintf("%d runs %s now", e.PID, e.Comm)
 	case EventExit:

@@ -184,6 +184,8 @@ func (t *Tracer) gatherLocked(what int) (gathering, error) {
 		if alive {
 			if what == all {
 				g.processes = append(g.processes, t.processLocked(pid, k, r))
+			} else if !t.opts.everyone() {
+				t.stateLocked(k, false)
 			}
 			continue
 		}

@@ -18,6 +18,10 @@ type known struct {
 	mapsRead  time.Time  // when the mappings were read last
 	program   *goProgram // nil until it has been looked at
 	ended     bool
+
+	// What was read last while it lived: of its end there is nothing to read.
+	lastGo    *GoScheduler
+	lastQuota *Quota
 }
 
 // meetLocked returns what is known of a process, and reads it if that is nothing.

@@ -17,10 +17,14 @@ type MissingError struct {
 	sentinel error
 }
 
+// hint is what package ebpf adds to every refusal. It misleads: kernels that tracing
+// works on do not count a map as locked memory.
+const hint = " (MEMLOCK may be too low, consider rlimit.RemoveMemlock)"
+
 func (e *MissingError) Error() string {
 	s := "trace: missing: " + strings.Join(e.Missing, "; ")
 	if e.Err != nil {
-		s += " (" + e.Err.Error() + ")"
+		s += " (" + strings.ReplaceAll(e.Err.Error(), hint, "") + ")"
 	}
 	return s
 }

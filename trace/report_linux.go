@@ -103,18 +103,30 @@ func (t *Tracer) processLocked(pid int, k *known, r *raw) Process {
 	if r.goTimers != nil {
 		p.GoTimers = histogram(r.goTimers)
 	}
-	if k == nil || k.ended {
+	if k == nil {
 		return p
 	}
-	// Of all the machine's processes, of those only that suffer from one.
-	look := !t.opts.everyone() || p.Wait != nil && p.Wait.Throttled.Sum > 0
-	if look {
-		p.Quota = t.quotaLocked(k)
+	if !k.ended {
+		// Of all the machine's processes, of those only that suffer from one.
+		t.stateLocked(k, p.Wait != nil && p.Wait.Throttled.Sum > 0)
 	}
-	if t.opts.Features&WatchGoScheduler != 0 && !t.opts.everyone() {
-		p.Go = t.goLocked(k)
-	}
+	p.Quota, p.Go = k.lastQuota, k.lastGo
 	return p
+}
+
+// stateLocked reads what is gone with a process. throttled says that it has suffered from
+// a quota.
+func (t *Tracer) stateLocked(k *known, throttled bool) {
+	if !t.opts.everyone() || throttled {
+		k.lastQuota = t.quotaLocked(k)
+	}
+	if t.opts.Features&WatchGoScheduler == 0 || t.opts.everyone() {
+		return
+	}
+	// A process that is ending has no memory any more.
+	if g := t.goLocked(k); g == nil || g.Absent == "" || k.lastGo == nil {
+		k.lastGo = g
+	}
 }
 
 var callNames = []string{"clock_gettime", "gettimeofday", "time"}

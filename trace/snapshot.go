@@ -184,7 +184,8 @@ func (p *CPUProfile) ClockShare() float64 {
 	return float64(p.VDSO+p.ClockCall) / float64(p.Samples())
 }
 
-// A GoScheduler is the state of a Go program's scheduler.
+// A GoScheduler is the state of a Go program's scheduler; of a program that has
+// ended, as it was at most Options.Interval before.
 type GoScheduler struct {
 	Version    string `json:"version"`
 	GOMAXPROCS int    `json:"gomaxprocs"`

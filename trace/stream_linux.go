@@ -52,6 +52,10 @@ func (t *Tracer) event(e *bpf.TraceEvent, at time.Time) Event {
 		return event
 	case bpf.TraceEventTypeEVENT_CLOCK_USER:
 		event.Kind = EventBypass
+		event.Clock = ClockName(int(int32(e.Fn)))
+		if int(e.Kind) < len(callNames) {
+			event.Call = callNames[e.Kind]
+		}
 	case bpf.TraceEventTypeEVENT_EXEC:
 		event.Kind = EventExec
 	case bpf.TraceEventTypeEVENT_EXIT:

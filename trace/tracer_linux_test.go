@@ -5,6 +5,7 @@ package trace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -252,6 +253,23 @@ func TestChildren(t *testing.T) {
 	})
 }
 
+// TestBypassEvents: the first call for a clock is told of, with the clock.
+func TestBypassEvents(t *testing.T) {
+	c := startChild(t, "forks")
+	tracer := start(t, &Options{PIDs: []int{c.pid()}, Children: true, Features: WatchClockCalls})
+	needHook(t, tracer, "tp_btf/sys_enter")
+	needHook(t, tracer, "tp_btf/sched_process_fork")
+	for e := range tracer.Events() {
+		if e.Kind == EventBypass && e.Clock == "monotonic" {
+			if e.Call != "clock_gettime" || !strings.HasSuffix(e.String(), "reads the clock monotonic by system calls") {
+				t.Errorf("%+v: %s", e, e)
+			}
+			return
+		}
+	}
+	t.Error("the tracer has ended")
+}
+
 // TestExec: a followed process that runs another program is looked at anew.
 func TestExec(t *testing.T) {
 	c := startChild(t, "exec")
@@ -346,7 +364,7 @@ func TestGoScheduler(t *testing.T) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	tracer := start(t, &Options{PIDs: []int{cmd.Process.Pid}, Features: WatchGoScheduler})
+	tracer := start(t, &Options{PIDs: []int{cmd.Process.Pid}, Features: WatchGoScheduler, Interval: 20 * time.Millisecond})
 	s := until(t, tracer, "goroutines that waited", func(s *Snapshot) bool {
 		p := s.Process(cmd.Process.Pid)
 		return p != nil && p.Go != nil && (p.Go.Absent != "" || p.Go.Latency.Count > 10)
@@ -354,6 +372,13 @@ func TestGoScheduler(t *testing.T) {
 	g := s.Process(cmd.Process.Pid).Go
 	if g.Absent != "" || g.GOMAXPROCS != 3 || g.IdlePs < 0 || g.IdlePs > 3 || g.Version != runtime.Version() {
 		t.Errorf("%+v", g)
+	}
+	seen := g.Latency.Count
+	cmd.Process.Kill()
+	cmd.Wait()
+	s = until(t, tracer, "its end", func(s *Snapshot) bool { p := s.Process(cmd.Process.Pid); return p != nil && p.Ended })
+	if g := s.Process(cmd.Process.Pid).Go; g == nil || g.GOMAXPROCS != 3 || g.Latency.Count < seen {
+		t.Errorf("after its end: %+v", g)
 	}
 }
 
@@ -504,6 +529,11 @@ func TestMissing(t *testing.T) {
 	}
 	if err := missing(root(all, ""), ebpf.ErrNotSupported); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("an old kernel: %v", err)
+	}
+	// As package ebpf writes it, with advice that is wrong.
+	refused := fmt.Errorf("map create: %w (MEMLOCK may be too low, consider rlimit.RemoveMemlock)", fs.ErrPermission)
+	if err := missing(root(none, ""), refused); strings.Contains(err.Error(), "MEMLOCK") || !strings.Contains(err.Error(), "map create") || !errors.Is(err, refused) {
+		t.Errorf("a refusal: %v", err)
 	}
 	other := errors.New("other")
 	if err := missing(root(all, ""), other); !errors.Is(err, other) {

@@ -164,7 +164,7 @@ func (m *live) key(k string) tea.Cmd {
 		m.tab = (m.tab + 1) % tabs
 	case "shift+tab", "left", "h":
 		m.tab = (m.tab + tabs - 1) % tabs
-	case "1", "2", "3", "4":
+	case "1", "2", "3", "4", "5", "6":
 		m.tab = int(k[0] - '1')
 	case "down", "j":
 		m.move(1)
@@ -184,7 +184,7 @@ func (m *live) key(k string) tea.Cmd {
 	return nil
 }
 
-const tabs = 4
+const tabs = 6
 
 // table is the one that is shown; nil before the first difference.
 func (m *live) table() *Table {
@@ -251,7 +251,7 @@ func (m *live) body() []string {
 		names = append(names, name)
 	}
 	t := m.table()
-	lines = append(lines, strings.Join(names, ""), "", m.style.head.Render(cut(t.Title, m.width)))
+	lines = append(lines, cut(strings.Join(names, ""), m.width), "", m.style.head.Render(cut(t.Title, m.width)))
 	room := m.height - 1 - len(lines) - 1 // the title and the keys
 	if len(t.Rows) == 0 {
 		lines = append(lines, cut(t.Empty, m.width))
@@ -295,7 +295,7 @@ func (m *live) withKeys(lines []string) []string {
 	if len(lines) > m.height-2 {
 		lines = lines[:max(m.height-2, 0)]
 	}
-	return append(lines, m.style.dim.Render(cut("1-4 tab  ↑↓ choose  p pause  q quit", m.width)))
+	return append(lines, m.style.dim.Render(cut("1-6 tab  ↑↓ choose  p pause  q quit", m.width)))
 }
 
 func cut(s string, width int) string { return ansi.Truncate(s, max(width, 1), "…") }

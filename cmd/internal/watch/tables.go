@@ -17,6 +17,8 @@ type Table struct {
 	Head  []Column
 	Rows  []Row
 	Empty string // what it means that there are no rows
+
+	optional bool // text does without it where there are no rows
 }
 
 // A Column is a column's name, and whether it has numbers.
@@ -37,7 +39,7 @@ type Row struct {
 
 // Tables are all views, in order. d is what happened in d.Elapsed.
 func Tables(d *trace.Snapshot) []Table {
-	return []Table{calls(d), lateness(d), wakeups(d)}
+	return []Table{calls(d), lateness(d), goroutines(d), wakeups(d), profile(d)}
 }
 
 // columns makes a table's head; names of numbers begin with "#".
@@ -180,17 +182,7 @@ func latenessDetail(p *trace.Process, l *trace.Lateness) []string {
 	if q := p.Quota; q != nil {
 		lines = append(lines, fmt.Sprintf("CPU quota %.2f CPUs in %s: throttled in %d of %d periods", q.CPUs(), q.Path, q.Throttles, q.Periods))
 	}
-	if h := p.GoTimers; h != nil && h.Count > 0 {
-		lines = append(lines, fmt.Sprintf("Go's timers: %d fired, late by the runtime's own clock: median %s, 99%% %s",
-			h.Count, AtMost(h.Quantile(0.5)), AtMost(h.Quantile(0.99))))
-	}
-	if g := p.Go; g != nil && g.Latency.Count > 0 {
-		lines = append(lines, fmt.Sprintf("goroutines (%s, GOMAXPROCS %d, %d idle): runnable before they ran: median %s, 99%% %s",
-			g.Version, g.GOMAXPROCS, g.IdlePs, AtMost(g.Latency.Quantile(0.5)), AtMost(g.Latency.Quantile(0.99))))
-	} else if g != nil && g.Absent != "" {
-		lines = append(lines, fmt.Sprintf("goroutines (%s): %s", g.Version, g.Absent))
-	}
-	return lines
+	return append(lines, goDetail(p)...)
 }
 
 func wakeups(d *trace.Snapshot) Table {

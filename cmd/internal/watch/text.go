@@ -30,7 +30,7 @@ func WriteText(w io.Writer, d *trace.Snapshot, events []trace.Event, f trace.Fea
 		b.WriteString(n + "\n")
 	}
 	for i, t := range Tables(d) {
-		if f&watched[i] == 0 {
+		if f&watched[i] == 0 || t.optional && len(t.Rows) == 0 {
 			continue
 		}
 		b.WriteString("\n" + bold(t.Title) + "\n")
@@ -44,7 +44,7 @@ func WriteText(w io.Writer, d *trace.Snapshot, events []trace.Event, f trace.Fea
 			fmt.Fprintf(&b, "and %d more\n", more)
 		}
 		if t.Name == "clocks" {
-			for _, r := range shown[:min(len(shown), 3)] {
+			for _, r := range explained(shown) {
 				b.WriteString("\n  " + strings.Join(r.Detail, "\n  ") + "\n")
 			}
 		}
@@ -59,8 +59,24 @@ func WriteText(w io.Writer, d *trace.Snapshot, events []trace.Event, f trace.Fea
 	return err
 }
 
+// explained are the rows whose details are written: the first of each of the first
+// processes. The others of a process say the same of another clock.
+func explained(rows []Row) (list []Row) {
+	seen := map[string]bool{}
+	for _, r := range rows {
+		pid := r.Cells[0]
+		if !seen[pid] && len(list) < 3 {
+			seen[pid] = true
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
 // watched are the features that the tables are of, in their order.
-var watched = []trace.Features{trace.WatchClockCalls, trace.WatchLateness, trace.WatchTimers}
+var watched = []trace.Features{
+	trace.WatchClockCalls, trace.WatchLateness, trace.WatchGoScheduler | trace.WatchGoTimers, trace.WatchTimers, trace.WatchProfile,
+}
 
 func eventLine(e trace.Event) string { return e.Time.Format("15:04:05.000 ") + e.String() }
 

@@ -21,7 +21,7 @@ func hist(ds ...time.Duration) (h trace.Histogram) {
 
 // example is a difference with something of everything.
 func example() *trace.Snapshot {
-	took := hist(200, 300)
+	took, late := hist(200, 300), hist(2_000_000, 3_000_000)
 	return &trace.Snapshot{
 		Elapsed: 2 * time.Second, Clocksource: "hpet",
 		Hooks: []trace.Hook{
@@ -47,9 +47,11 @@ func example() *trace.Snapshot {
 				Lateness: []trace.Lateness{{
 					Kind: trace.KindEpoll, Slack: hist(500), Interrupt: hist(200), Wake: hist(100), Throttled: hist(0), RunQueue: hist(200), Total: hist(1000),
 				}},
-				Timers: []trace.TimerUse{{Kind: trace.KindEpoll, Armed: 4, Expired: 2, Idle: 1, Woken: 2, Asked: 4 * time.Millisecond}},
-				Quota:  &trace.Quota{Path: "/sys/fs/cgroup/x", Quota: 1, Period: 2, Throttles: 3, Periods: 4},
-				Go:     &trace.GoScheduler{Version: "go1.26", GOMAXPROCS: 2, Latency: hist(5000)},
+				Timers:   []trace.TimerUse{{Kind: trace.KindEpoll, Armed: 4, Expired: 2, Idle: 1, Woken: 2, Asked: 4 * time.Millisecond}},
+				Quota:    &trace.Quota{Path: "/sys/fs/cgroup/x", Quota: 1, Period: 2, Throttles: 3, Periods: 4},
+				Go:       &trace.GoScheduler{Version: "go1.26", GOMAXPROCS: 2, IdlePs: 1, Latency: hist(5000)},
+				GoTimers: &late,
+				Profile:  &trace.CPUProfile{User: 5, VDSO: 2, ClockCall: 1, Kernel: 2, Stacks: []trace.Stack{{Count: 3, Frames: []trace.Frame{{Func: "main.spin", Object: "/bin/slow"}}}}},
 			},
 			{PID: 8, Comm: "gone", Ended: true, Timers: []trace.TimerUse{{Kind: trace.KindFutex, Armed: 1, Expired: 100}}},
 		},
@@ -59,7 +61,7 @@ func example() *trace.Snapshot {
 
 func TestTables(t *testing.T) {
 	ts := Tables(example())
-	calls, late, wakes := ts[0], ts[1], ts[2]
+	calls, late, gos, wakes, profiles := ts[0], ts[1], ts[2], ts[3], ts[4]
 	for _, table := range ts {
 		for _, r := range table.Rows {
 			if len(r.Cells) != len(table.Head) {
@@ -78,6 +80,15 @@ func TestTables(t *testing.T) {
 	}
 	if got := strings.Join(late.Rows[0].Cells, "|"); got != "7|slow|epoll|0.5|≤1.0us|≤1.0us|1.0us|50%|20%|10%|0%|20%" {
 		t.Error(got)
+	}
+	if got := strings.Join(gos.Rows[0].Cells, "|"); got != "7|slow|go1.26|2|1|0|≤5.0us|≤5.0us|1.0|≤3.0ms|≤3.0ms" {
+		t.Error(got)
+	}
+	if got := strings.Join(profiles.Rows[0].Cells, "|"); got != "7|slow|10|30%|20%|10%|20%|main.spin" {
+		t.Error(got)
+	}
+	if len(gos.Rows) != 1 || len(profiles.Rows) != 1 {
+		t.Errorf("%d Go programs, %d profiles", len(gos.Rows), len(profiles.Rows))
 	}
 	if got := strings.Join(wakes.Rows[0].Cells, "|"); got != "8|gone (ended)|futex|0.5|50|0|0|0" {
 		t.Error(got)
@@ -168,7 +179,13 @@ func TestWriteText(t *testing.T) {
 	if strings.Contains(all.String(), "\x1b") {
 		t.Error("colours without being asked for")
 	}
-	if err := WriteText(&some, &trace.Snapshot{}, nil, trace.WatchTimers, 100, false); err != nil {
+	if n := strings.Count(all.String(), "/bin/slow\n"); n != 1 {
+		t.Errorf("a process is explained %d times", n)
+	}
+	if !strings.Contains(all.String(), "go1.26") || strings.Contains(all.String(), "main.spin") {
+		t.Errorf("Go's part is missing, or a profile is there unasked:\n%s", &all)
+	}
+	if err := WriteText(&some, &trace.Snapshot{}, nil, trace.WatchTimers|trace.WatchGoScheduler, 100, false); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(some.String(), "No timer has been armed") || strings.Contains(some.String(), "system call") {

@@ -188,7 +188,7 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 		take_stack(ctx, &key, use);
 	}
 	if (first)
-		tell(EVENT_CLOCK_USER, tgid);
+		tell(EVENT_CLOCK_USER, tgid, (u64)key.clock, key.call);
 	return 0;
 }
 

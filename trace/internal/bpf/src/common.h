@@ -142,7 +142,7 @@ struct event {
 	u32 tid;
 	u32 cpu;
 	u64 at; /* CLOCK_MONOTONIC ns */
-	/* EVENT_LATE */
+	/* EVENT_LATE; of EVENT_CLOCK_USER fn is the clock's id, and kind the call. */
 	u64 fn;
 	u32 kind;
 	u32 before_tgid; /* what had the CPU until the thread ran */
@@ -156,7 +156,7 @@ struct {
 	__uint(max_entries, 256 * 1024);
 } events SEC(".maps");
 
-static __always_inline void tell(u32 type, u32 tgid)
+static __always_inline void tell(u32 type, u32 tgid, u64 fn, u32 kind)
 {
 	struct event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 
@@ -169,6 +169,8 @@ static __always_inline void tell(u32 type, u32 tgid)
 	e->tgid = tgid;
 	e->cpu = bpf_get_smp_processor_id();
 	e->at = bpf_ktime_get_ns();
+	e->fn = fn;
+	e->kind = kind;
 	bpf_ringbuf_submit(e, 0);
 }
 

@@ -289,7 +289,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *p)
 	if (follow_mode == FOLLOW_SET)
 		bpf_map_delete_elem(&followed, &tgid);
 	if (follow_mode != FOLLOW_ALL)
-		tell(EVENT_EXIT, tgid);
+		tell(EVENT_EXIT, tgid, 0, 0);
 	return 0;
 }
 
@@ -309,6 +309,6 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(sched_process_exec, struct task_struct *p)
 {
 	if (follow_mode != FOLLOW_ALL && follows(p->tgid))
-		tell(EVENT_EXEC, p->tgid);
+		tell(EVENT_EXEC, p->tgid, 0, 0);
 	return 0;
 }
