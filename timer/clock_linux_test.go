@@ -270,11 +270,98 @@ func TestClockSetBack(t *testing.T) {
 				t.Errorf("%s: %v early by the wall clock", f.what, -f.late)
 			}
 		}
+		// Who spins does not while the end is far off.
+		if spun := s.Stats().Spun; spun > d/4 {
+			t.Errorf("%v spun", spun)
+		}
 		if inTime && early > 0 {
 			t.Errorf("%d timers fired while the clock was set back", early)
 		}
 		if inTime || try == 5 {
 			return
+		}
+	}
+}
+
+// On a clock that has been set back, what is started since counts from there, and
+// what has gone before does not hold it up; with a queue that was in use before, too.
+func TestClockSetBackSince(t *testing.T) {
+	set := setter(t)
+	for try := 1; ; try++ {
+		s := mustNew(t, &timer.Options{Clock: timer.Realtime})
+		delivered := make(chan int, 16)
+		q := timer.NewQueue(s.WithSlack(5*time.Millisecond), func(batch []timer.Expired[int]) {
+			for _, x := range batch {
+				delivered <- x.Value
+			}
+		})
+		s.AfterFunc(time.Hour, func() {})
+		s.Sleep(time.Millisecond)
+		q.Add(time.Millisecond, 0)
+		suite.Await(t, "the first value was delivered", delivered)
+		set(-step)
+		start := time.Now()
+		fired := make(chan firing, 16)
+		n := faces(t, s, 50*time.Millisecond, fired)
+		q.Add(20*time.Millisecond, 1)
+		for range n {
+			if f := suite.Await(t, "a timer fired", fired); f.late < 0 {
+				t.Errorf("%s: %v early by the wall clock", f.what, -f.late)
+			}
+		}
+		suite.Await(t, "the second value was delivered", delivered)
+		took := time.Since(start)
+		set(step)
+		if took < step*3/4 { // and not when the clock had come to the old time
+			break
+		}
+		if try == 5 {
+			t.Fatalf("%d times timers have fired no sooner than if the clock had not been set back", try)
+		}
+	}
+}
+
+// A deadline is one of the wall clock, though its monotonic reading says otherwise
+// since the clock was set.
+func TestClockSetDeadline(t *testing.T) {
+	set := setter(t)
+	for try := 1; ; try++ {
+		s := mustNew(t, &timer.Options{Clock: timer.Realtime})
+		start := time.Now()
+		at := start.Add(step)
+		set(step)
+		var took []time.Duration
+		suite.Await(t, "NewTimerAt", s.NewTimerAt(at).C)
+		took = append(took, time.Since(start))
+		ctx, cancel := s.WithDeadline(context.Background(), at)
+		suite.Await(t, "WithDeadline", ctx.Done())
+		cancel()
+		took = append(took, time.Since(start))
+		if err := s.SleepUntilContext(context.Background(), at); err != nil {
+			t.Error(err)
+		}
+		took = append(took, time.Since(start))
+		poll := timer.NewQueue[int](s, nil)
+		poll.AddAt(at, 1)
+		if n := poll.Poll(make([]timer.Expired[int], 1)); n != 1 {
+			t.Error("a value in the past is not delivered")
+		}
+		// And set back there is time again, whatever the monotonic reading says.
+		start = time.Now().Add(-time.Second)
+		set(-step)
+		ctx, cancel = s.WithDeadline(context.Background(), start)
+		tm := s.NewTimerAt(start)
+		pending := ctx.Err() == nil && tm.Stop()
+		inTime := time.Since(start) < step*3/4
+		cancel()
+		if took[len(took)-1] < step*3/4 && inTime {
+			if !pending {
+				t.Error("what is due a second later by the wall clock has fired")
+			}
+			return
+		}
+		if try == 5 {
+			t.Fatalf("%d times too late to tell, at last after %v", try, took)
 		}
 	}
 }
@@ -446,13 +533,13 @@ func TestClockNamespace(t *testing.T) {
 	}
 	const offset = 400 * 24 * time.Hour
 	cmd := exec.Command("unshare", "--time", "--monotonic", "5000", "--boottime", strconv.FormatInt(int64(offset/time.Second), 10),
-		exe, "-test.run=^TestClock(Offset|Deadlines|Spin|Close)$", "-test.v", "-test.timeout=5m")
+		exe, "-test.run=^TestClock(Offset|Reads|Deadlines|Spin|Close)$", "-test.v", "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), bootEnv+"="+strconv.FormatInt(int64(offset), 10))
 	out, err := cmd.CombinedOutput()
 	if !strings.Contains(string(out), "=== RUN") {
 		t.Skipf("no time namespace here: %v\n%s", err, out)
 	}
-	if err != nil || strings.Count(string(out), "\n--- PASS: TestClock") != 4 {
+	if err != nil || strings.Count(string(out), "\n--- PASS: TestClock") != 5 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -1,6 +1,9 @@
 package timer
 
-import "github.com/detent-go/detent/internal/shard"
+import (
+	"github.com/detent-go/detent/internal/rt"
+	"github.com/detent-go/detent/internal/shard"
+)
 
 // WithSpin returns a service that shares everything with s, as [Service.WithSlack]
 // does, but whose sleeps (Sleep, SleepUntil, and those with a context) end short of
@@ -53,7 +56,7 @@ func (s *Service) sleepSpinning(done, changed <-chan struct{}, st *shard.Timer, 
 			op = orEnd
 		}
 		// A wall clock that has been set back may be far from the end again.
-		began, e := now, sleepOver
+		began, e := s.spunAt(now), sleepOver
 		for now < end && end-now <= 2*margin && e == sleepOver {
 			select {
 			case <-done: // It may be nil, as may changed.
@@ -67,13 +70,18 @@ func (s *Service) sleepSpinning(done, changed <-chan struct{}, st *shard.Timer, 
 			}
 			now, _ = s.e.group.Now()
 		}
-		spun := now - began
-		if s.e.clock == Realtime {
-			spun = min(max(spun, 0), 2*margin)
-		}
-		sp.Spun(spun)
+		sp.Spun(s.spunAt(now) - began)
 		if now >= end || e != sleepOver {
 			return e
 		}
 	}
+}
+
+// spunAt returns the time by which spinning is counted, which nobody sets. The
+// service's is now.
+func (s *Service) spunAt(now int64) int64 {
+	if s.e.clock == Realtime {
+		now, _ = rt.Now()
+	}
+	return now
 }

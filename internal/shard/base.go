@@ -215,7 +215,7 @@ func (b *base) tell(delta time.Duration) {
 	defer b.mu.Unlock()
 	b.untold += delta
 	b.tells = true
-	if !b.telling && !b.closed {
+	if !b.telling {
 		b.telling = true
 		go b.tellAll()
 	}

@@ -166,6 +166,28 @@ func TestSetTicks(t *testing.T) {
 	}
 }
 
+// TestSetFar: no timer is filed under a limit before its deadline, or a time before that
+// to be fired together with others, not even at the end of time.
+func TestSetFar(t *testing.T) {
+	g, f := newStepping(t, true, nil, Config{Shards: 1})
+	s := g.shards[0]
+	for _, grid := range grids {
+		for _, deadline := range []int64{never, never - 1, maxTick << TickShift, 2000 * hour} {
+			var fired atomic.Int64
+			startOn(t, g, f, Call, grid, deadline-f.now(), &fired)
+			s.Lock()
+			limit, from, i := s.heap.Min()
+			n := s.nodes.Node(i)
+			if limit < n.Deadline || from < n.Deadline {
+				t.Errorf("grid %d: due %d, filed from %d to %d", grid, n.Deadline, from, limit)
+			}
+			h := n.Handle(i)
+			s.Unlock()
+			s.Stop(h)
+		}
+	}
+}
+
 // TestSetBlocked: that the clock goes back does not keep a callback that blocks from
 // being noticed.
 func TestSetBlocked(t *testing.T) {
@@ -283,12 +305,82 @@ func TestOnSet(t *testing.T) {
 	if sum.Load() != want {
 		t.Errorf("told of %d ns, want %d", sum.Load(), want)
 	}
-	g.Close()
 	n := calls.Load()
+	f.set(g, leastSet-1)
+	g.base.mu.Lock()
+	if g.base.telling {
+		t.Errorf("a set of %d ns is told of", leastSet-1)
+	}
+	g.base.mu.Unlock()
+	g.Close()
 	f.set(g, hour)
 	time.Sleep(time.Millisecond)
 	if calls.Load() != n {
 		t.Errorf("%d calls after Close", calls.Load()-n)
+	}
+}
+
+// TestOnSetClosed: what has come together while the user was told is not told of any
+// more, if the group has been closed meanwhile.
+func TestOnSetClosed(t *testing.T) {
+	calls, release := make(chan time.Duration, 2), make(chan struct{})
+	g, f := newStepping(t, true, func(d time.Duration) { calls <- d; <-release }, Config{})
+	f.set(g, hour)
+	if got := <-calls; got != time.Duration(hour) {
+		t.Errorf("told of %v, want %v", got, time.Duration(hour))
+	}
+	f.set(g, hour)
+	g.Close()
+	close(release)
+	eventually(t, "the call to return", func() bool {
+		g.base.mu.Lock()
+		defer g.base.mu.Unlock()
+		return !g.base.telling
+	})
+	if len(calls) != 0 {
+		t.Error("told after Close")
+	}
+}
+
+// TestMoved: whoever follows the clock is called whenever it may have gone apart from
+// monotonic time, and what is known of throttling is forgotten: its times were
+// others.
+func TestMoved(t *testing.T) {
+	g, f := newStepping(t, true, nil, Config{})
+	moved := make(chan bool, 2)
+	g.base.on.Moved = func() { moved <- true }
+	for _, by := range []int64{hour, 0} {
+		g.throttle.mu.Lock()
+		g.throttle.looked = f.now()
+		g.throttle.mu.Unlock()
+		f.set(g, by)
+		<-moved
+		g.throttle.mu.Lock()
+		if g.throttle.looked != 0 {
+			t.Error("a look at the old time counts")
+		}
+		g.throttle.mu.Unlock()
+	}
+}
+
+// TestBlameStepped: the parts of a timer's lateness add up to it, whenever the clock
+// was set between the times that they are made of.
+func TestBlameStepped(t *testing.T) {
+	rng := rand.New(rand.NewPCG(seed(t), 0))
+	for range 100_000 {
+		at := func() int64 { return 1000 + rng.Int64N(100) }
+		w := wakeup{armed: at(), running: at(), handed: at(), begun: at(), toldFrom: never}
+		deadline := at()
+		now := deadline + rng.Int64N(100)
+		if rng.IntN(2) == 0 {
+			w.toldFrom, w.toldArmed, w.ready = deadline-rng.Int64N(50), at(), min(at(), w.running)
+		}
+		b := Blame{Told: new(Told)}
+		b.record(&w, deadline, deadline+rng.Int64N(20), now)
+		sum := b.Slack.Sum + b.Wakeup.Sum + b.Queue.Sum + b.Told.Kernel.Sum + b.Told.Scheduler.Sum
+		if int64(sum) != now-deadline {
+			t.Fatalf("the parts add up to %d, fired at %d for %d: %+v", sum, now, deadline, w)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func (s *Shard) openPrecise() {
 	}
 	s.precise, s.preciseErr, s.witness = p, nil, witness
 	if s.group.base != nil {
-		s.armedBackstop = never // The clock may have been set before it was watched.
+		s.armedBackstop = never // Where the clock is watched now, it need not poll.
 	}
 	s.armLocked(s.group.clock())
 	s.Unlock()

@@ -5,6 +5,7 @@ package waker
 import (
 	"os"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,6 +43,44 @@ func TestPreciseClocks(t *testing.T) {
 				t.Fatalf("clock %d: the wake for %d ns was lost", c, d)
 			}
 			p.Arm(never)
+			p.Close()
+			p.Wait()
+		}
+	}
+}
+
+// TestPreciseClocksAtWork: an expiry that comes while wake is still at work on the one
+// before is not lost, whatever the clock.
+func TestPreciseClocksAtWork(t *testing.T) {
+	for c, read := range readers(t) {
+		for range 20 {
+			woken := make(chan int64, 16)
+			var first atomic.Bool
+			var p *Precise
+			armed := make(chan struct{})
+			p, err := NewPrecise(c, func() {
+				<-armed
+				now, _ := read()
+				if first.CompareAndSwap(false, true) {
+					p.Arm(now + 50_000)
+					for at := now; at < now+200_000; at, _ = read() {
+					}
+				}
+				woken <- now
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			now, _ := read()
+			p.Arm(now)
+			close(armed)
+			for range 2 {
+				select {
+				case <-woken:
+				case <-time.After(time.Minute):
+					t.Fatalf("clock %d: the second wake was lost", c)
+				}
+			}
 			p.Close()
 			p.Wait()
 		}
