@@ -92,3 +92,27 @@ func TestSleeps(t *testing.T) {
 		t.Errorf("%d waits, %d of them sleeps, %d breaks left; want 3, 0, 0", e.epolls.Load(), e.epollSleeps.Load(), e.unread.Load())
 	}
 }
+
+// TestSleepUntil: what sysmon sleeps until is the earliest of all heaps, as it has
+// been reset to.
+func TestSleepUntil(t *testing.T) {
+	e := newEngine(3, new(stillSystem))
+	if until := e.sleepUntil(); until != engine.Infinite {
+		t.Errorf("without timers: %d, want never", until)
+	}
+	var nodes []*node
+	for i, p := range e.procs {
+		e.pick = func() *timers { return &p.timers }
+		for k := range 10 {
+			nodes = append(nodes, e.Start(time.Duration(1+i+k)*time.Hour, 0, func(any, uintptr) {}, nil, 0).(*node))
+		}
+	}
+	if until := e.sleepUntil(); until != nodes[0].when {
+		t.Errorf("with timers: %d, want %d", until, nodes[0].when)
+	}
+	when := nodes[0].when - int64(time.Minute)
+	nodes[25].rearm(when, 0, 0, e.pick)
+	if until := e.sleepUntil(); until != when {
+		t.Errorf("after a reset to earlier: %d, want %d", until, when)
+	}
+}
