@@ -118,10 +118,16 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	host := machine.Read() // before the experiments set GOMAXPROCS
+	stdout := cmd.OutOrStdout()
+	if stdout == os.Stdout {
+		// One of the libraries that are measured prints what it wonders about: that is
+		// no part of the report.
+		os.Stdout = os.Stderr
+	}
 	report, err := lab.Run(ctx, lab.Options{Plan: f.choose(), Names: names, Progress: show})
 	clearLine()
 	if err == nil {
-		err = f.write(labreport.Report{Machine: host, Report: report}, cmd.OutOrStdout())
+		err = f.write(labreport.Report{Machine: host, Report: report}, stdout)
 	}
 	switch {
 	case err != nil:
