@@ -56,6 +56,9 @@ func placeOf(line string) (string, error) {
 	if len(f) == 0 {
 		return "", fmt.Errorf("an empty line tells of no system call: %w", errors.ErrUnsupported)
 	}
+	if f[0] == running {
+		return running, nil
+	}
 	call, err := strconv.Atoi(f[0])
 	if err != nil || len(f) < 5 {
 		return "elsewhere", nil

@@ -67,6 +67,8 @@ type Plot struct {
 	Title string   `json:"title"`
 	Kind  PlotKind `json:"kind"`
 	Unit  Unit     `json:"unit"`
+	// Linear says that bars have a linear scale; else it is logarithmic.
+	Linear bool `json:"linear,omitempty"`
 	// Labels are those of the bars, or of a heat map's rows.
 	Labels []string `json:"labels"`
 	// Columns are those of a heat map.
@@ -78,7 +80,7 @@ type Plot struct {
 // A PlotKind is how a plot is drawn.
 type PlotKind string
 
-// The kinds: bars on a logarithmic scale, one series beside the other; the part of
+// The kinds: bars, one series beside the other; the part of
 // values above each duration; the part of values in each class of durations; a matrix.
 const (
 	Bars      PlotKind = "bars"

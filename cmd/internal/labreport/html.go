@@ -108,7 +108,7 @@ func chart(p lab.Plot) page.Chart {
 		for _, s := range p.Series {
 			series = append(series, page.Series{Name: s.Name, Values: s.Values})
 		}
-		c.Option = page.BarsOf(format, p.Labels, series, true)
+		c.Option = page.BarsOf(format, p.Labels, series, !p.Linear)
 		c.Height = 60 + len(p.Labels)*(10+14*len(p.Series))
 	case lab.Tails, lab.Histogram:
 		var curves []page.Curve
@@ -136,6 +136,15 @@ func chart(p lab.Plot) page.Chart {
 }
 
 var bodyTemplate = template.Must(template.New("lab").Parse(`
+<style>
+#claims .tag { white-space: nowrap; }
+@media (max-width: 40rem) {
+  #claims thead { display: none; }
+  #claims tr { display: block; border-bottom: 1px solid var(--line); padding: .5rem 0; }
+  #claims td { display: block; border: 0; padding: .1rem 0; overflow-wrap: anywhere; }
+  #claims td:first-child { font-weight: 600; float: left; padding-right: .6rem; }
+}
+</style>
 <p class="verdict">{{.Tally}}.{{with .Stopped}} <b>{{.}}</b>{{end}}</p>
 <div class="scroll"><table id="claims"><thead><tr><th></th><th>The claim</th><th>Verdict</th><th>Because</th></tr></thead><tbody>
 {{- range .Claims}}<tr><td>{{.ID}}</td><td>{{.Says}}</td><td><span class="tag {{.Tone}}">{{.Verdict}}</span></td><td>{{.Because}}</td></tr>{{end}}</tbody></table></div>

@@ -232,7 +232,16 @@ func draw(t *testing.T, html []byte, name string, plots []string) {
 	if err := os.WriteFile(file, html, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tab := browsertest.Open(t, 1100, 900)
+	for _, screen := range []struct {
+		name          string
+		width, height int
+	}{{name, 1100, 900}, {name + "-phone", 390, 844}} {
+		drawOn(t, browsertest.Open(t, screen.width, screen.height), file, screen.name, plots)
+	}
+}
+
+func drawOn(t *testing.T, tab *browsertest.Tab, file, name string, plots []string) {
+	t.Helper()
 	tab.Run(chromedp.Navigate("file://" + file))
 	for _, id := range plots {
 		tab.Until("the plot "+id+" is drawn", `document.getElementById("plot-`+id+`").querySelectorAll("svg path").length > 3`)
@@ -240,10 +249,10 @@ func draw(t *testing.T, html []byte, name string, plots []string) {
 	var overflow bool
 	tab.Eval(`document.documentElement.scrollWidth > innerWidth`, &overflow)
 	if overflow {
-		t.Error("the page is wider than the window")
+		t.Errorf("%s: the page is wider than the window", name)
 	}
 	tab.Shoot(name)
 	if p := tab.Problems(); len(p) > 0 {
-		t.Errorf("the console complains: %q", p)
+		t.Errorf("%s: the console complains: %q", name, p)
 	}
 }
