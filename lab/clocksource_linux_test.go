@@ -154,3 +154,27 @@ func TestNoClocksources(t *testing.T) {
 		t.Error("guards nothing")
 	}
 }
+
+// TestRealClocksources changes the machine's clocksource, and puts it back.
+func TestRealClocksources(t *testing.T) {
+	if os.Getenv("DETENT_SICK") == "" || os.Getuid() != 0 {
+		t.Skip("changes the clocksource of the machine: DETENT_SICK=1, as root")
+	}
+	c := clocksource{clocksourceDir}
+	before, available, err := c.read()
+	if err != nil || len(available) < 2 {
+		t.Skipf("the kernel offers %q, %v", available, err)
+	}
+	p := tiny()
+	p.Switch = true
+	r := &Result{Name: "clocksources"}
+	if err := c.measure(context.Background(), p, r); err != nil {
+		t.Fatal(err)
+	}
+	c.want(t, before)
+	for _, name := range available {
+		if _, ok := r.here(readingNow, name, "one thread"); !ok {
+			t.Errorf("nothing was measured with %s: skipped %q", name, r.Skipped)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -18,7 +19,7 @@ var watched = []string{"futex", "nanosleep", "clock_nanosleep", "epoll_wait", "e
 var systemCalls = Experiment{
 	Name:  "syscalls",
 	Title: "What an engine asks of the kernel",
-	About: "System calls and context switches of this process while each group of timers that is started is due before the one before, so that the engine has to be woken to sleep anew; and then while they fire. System calls by the kernel's tracepoints, switches by getrusage, the rest as the engine counts itself. The program alone sleeps as often as while it starts the groups, and starts none. Medians of rounds in turn.",
+	About: "System calls and context switches of this process while each group of timers that is started is due before the one before, so that the engine has to be woken to sleep anew; and then while they fire. System calls by the kernel's tracepoints, or by strace where they cannot be had, switches by getrusage, the rest as the engine counts itself. The program alone sleeps as often as while it starts the groups, and starts none. Medians of rounds in turn.",
 	Takes: func(p Plan) time.Duration {
 		return time.Duration(callRounds(p)*len(engines.All()))*(2*groupTime(p)+150*time.Millisecond) + time.Duration(callRounds(p))*groupTime(p)
 	},
@@ -176,8 +177,11 @@ func callsOf(ctx context.Context, p Plan, r *Result, info engine.Info) (map[stri
 		return nil, err
 	}
 	calls, err := countCalls(watched)
-	if err != nil {
+	switch {
+	case err != nil:
 		r.skipOnce("system calls", err)
+	case calls.slow != "":
+		r.skipOnce("the kernel's own counters", errors.New(calls.slow))
 	}
 	before, counted := e.Counters()
 	used := readSwitches()
@@ -232,6 +236,7 @@ func publishedCalls(name, who string) (*float64, string) {
 // callCounter counts system calls of this process. The nil counter has counted
 // nothing.
 type callCounter struct {
+	slow string // by what means that delay the process; "" if they do not
 	read func() (map[string]uint64, error)
 	end  func()
 }

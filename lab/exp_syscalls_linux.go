@@ -12,9 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// countCalls counts system calls of this process by the kernel's tracepoints: a
-// counter for each thread that there is, which those that it starts inherit.
+// countCalls counts system calls of this process by the kernel's tracepoints, or by
+// strace where they cannot be had.
 func countCalls(names []string) (*callCounter, error) {
+	c, err := countByTracepoints(names)
+	if err == nil {
+		return c, nil
+	}
+	c, e := countByStrace(names)
+	if e != nil {
+		return nil, fmt.Errorf("%w; and by strace: %w", err, e)
+	}
+	c.slow = fmt.Sprintf("counted by strace, which delays each, for want of the kernel's tracepoints: %v", err)
+	return c, nil
+}
+
+// countByTracepoints has a counter for each thread that there is, which those that it
+// starts inherit.
+func countByTracepoints(names []string) (*callCounter, error) {
 	ids, err := tracepoints(names)
 	if err != nil {
 		return nil, err
@@ -77,14 +92,15 @@ var tracefs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 // every machine has every call.
 func tracepoints(names []string) (map[string]uint64, error) {
 	ids := map[string]uint64{}
-	err := error(fs.ErrNotExist)
+	why := error(fs.ErrNotExist)
 	for _, root := range tracefs {
 		for _, name := range names {
-			var b []byte
-			if b, err = os.ReadFile(root + "/events/syscalls/sys_enter_" + name + "/id"); err != nil {
-				if errors.Is(err, fs.ErrNotExist) {
-					continue
-				}
+			b, err := os.ReadFile(root + "/events/syscalls/sys_enter_" + name + "/id")
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				why = err
 				break
 			}
 			if id, e := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64); e == nil {
@@ -95,5 +111,5 @@ func tracepoints(names []string) (map[string]uint64, error) {
 			return ids, nil
 		}
 	}
-	return nil, fmt.Errorf("the kernel's tracepoints (as root: mount -t tracefs tracefs %s): %w", tracefs[0], err)
+	return nil, fmt.Errorf("the kernel's tracepoints (as root: mount -t tracefs tracefs %s): %w", tracefs[0], why)
 }

@@ -71,8 +71,9 @@ type Curve struct {
 // the duration. Tails show where they are of interest: on a logarithmic scale.
 func Distribution(curves []Curve, x string) Option {
 	var lines []any
-	for _, c := range curves {
-		lines = append(lines, Option{"type": "line", "step": "end", "name": c.Name, "data": c.Points, "showSymbol": false, "lineStyle": Option{"width": 2}})
+	for i, c := range curves {
+		lines = append(lines, Option{"type": "line", "step": "end", "name": c.Name, "data": c.Points, "showSymbol": false,
+			"lineStyle": Option{"width": 2, "type": dash(i)}})
 	}
 	return Option{
 		"grid":   Option{"left": 8, "right": 24, "top": 58, "bottom": 28, "containLabel": true},
@@ -84,6 +85,12 @@ func Distribution(curves []Curve, x string) Option {
 		"tooltip": Option{"trigger": "axis"},
 	}
 }
+
+// colors is how many curves have a colour of their own (page.js).
+const colors = 7
+
+// dash is how the line of curve i is drawn: where colours come again, in another way.
+func dash(i int) string { return []string{"solid", "dashed", "dotted"}[i/colors%3] }
 
 // A Cell is one value of a Matrix, with what it says in words.
 type Cell struct {

@@ -5,9 +5,9 @@ package page
 // at the duration and ends at the next point's.
 func Histogram(curves []Curve) Option {
 	var lines []any
-	for _, c := range curves {
+	for i, c := range curves {
 		lines = append(lines, Option{"type": "line", "step": "end", "name": c.Name, "data": c.Points, "showSymbol": false,
-			"lineStyle": Option{"width": 1.5}, "areaStyle": Option{"opacity": 0.12}})
+			"lineStyle": Option{"width": 1.5, "type": dash(i)}, "areaStyle": Option{"opacity": 0.12}})
 	}
 	return Option{
 		"grid":    Option{"left": 8, "right": 24, "top": 58, "bottom": 28, "containLabel": true},
