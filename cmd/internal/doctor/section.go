@@ -14,6 +14,7 @@ type section struct {
 	head   []string
 	rows   [][]string
 	text   int          // how many of the first columns are text: the others are figures
+	minor  []int        // columns that a narrow terminal is spared, the first ones first
 	charts []page.Chart // for the page
 	bars   []bars       // for the terminal
 }

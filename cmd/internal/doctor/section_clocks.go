@@ -10,8 +10,9 @@ func clockSection(d *probe.ClocksData) section {
 	s := section{
 		title: "What reading a clock costs",
 		note:  "The least of many rounds is what a reading takes when nothing disturbs it. A clock that costs as much as its system call makes one. The bound is how far a clock of the counter states that it may be off the kernel's.",
-		head:  []string{"clock", "how it is read", "least", "typical", "system call", "resolution", "step seen", "bound"},
+		head:  []string{"clock", "read by", "least", "typical", "syscall", "resolution", "step seen", "bound"},
 		text:  2,
+		minor: []int{6, 3, 5},
 	}
 	var labels []string
 	read := page.Series{Name: "as Go reads it"}

@@ -33,8 +33,9 @@ func counterSections(d *probe.CounterData) []section {
 		title: "How far apart the counters of two CPUs may be",
 		note: "Messages between two CPUs bound the offset of their counters: an answer cannot have come before it was sent. " +
 			"What is smaller than the bound is not distinguishable from none. Compared: " + d.Plan + ".",
-		head: []string{"pairs by relation", "pairs", "least round trip", "median", "offset at most", "certainly apart"},
-		text: 1,
+		head:  []string{"pairs by relation", "pairs", "least round trip", "median", "offset at most", "certainly apart"},
+		text:  1,
+		minor: []int{3, 2},
 	}
 	for _, g := range d.Groups {
 		apart.rows = append(apart.rows, []string{

@@ -14,8 +14,9 @@ func pausesSection(d *probe.PausesData) section {
 		title: "For how long a loop that only reads the clock stands still",
 		note: "Gaps of a microsecond and more are what a spinning thread sees as jitter. Of those of 20 us and more it is told who had the CPU: " +
 			"other threads, or something below the operating system (the hypervisor, firmware, interrupts).",
-		head: []string{"CPU", "watched", "gaps", "p50", "p99", "longest", "other threads", "longest", "below", "longest"},
-		text: 1,
+		head:  []string{"CPU", "watched", "gaps", "p50", "p99", "longest", "other threads", "longest", "below", "longest"},
+		text:  1,
+		minor: []int{3, 2, 7, 9},
 	}
 	var curves []page.Curve
 	for _, c := range d.CPUs {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,10 @@ func sleepSection(d *probe.SleepData) section {
 		note:  "By how much longer than requested they took. Busy is while one goroutine a P spins.",
 		head:  []string{"way", "load", "sleeps", "least", "p50", "p90", "p99", "p999", "most"},
 		text:  2,
+		minor: []int{2, 5, 3, 7},
+	}
+	if !slices.ContainsFunc(d.Ways, func(w probe.SleepWay) bool { return w.Load != d.Ways[0].Load }) {
+		s.minor = append([]int{1}, s.minor...) // one load is that of the whole table
 	}
 	curves := map[probe.Load][]page.Curve{}
 	for i := range d.Ways {

@@ -12,8 +12,9 @@ func stepsSection(d *probe.StepsData) section {
 		title: "Whether time steps back",
 		note: "Readings that were smaller than one taken before, by threads that stay on a CPU, move, or share their largest reading. " +
 			"The wall clock steps back when somebody sets it; an unordered reading of the counter may be overtaken by another CPU's.",
-		head: []string{"clock", "promise", "read by", "threads", "readings", "back", "worst"},
-		text: 3,
+		head:  []string{"clock", "promise", "read by", "threads", "readings", "back", "worst"},
+		text:  3,
+		minor: []int{3, 1},
 	}
 	for _, c := range d.Counts {
 		s.rows = append(s.rows, []string{

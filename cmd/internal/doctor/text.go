@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,33 +142,7 @@ func (t *terminal) section(s section) {
 		t.paragraph(0, "", s.note)
 	}
 	if len(s.rows) > 0 {
-		w := table.NewWriter()
-		style := table.StyleLight
-		style.Format.Header = text.FormatDefault
-		style.Options = table.Options{SeparateHeader: true}
-		w.SetStyle(style)
-		head := make(table.Row, len(s.head))
-		var columns []table.ColumnConfig
-		for i, h := range s.head {
-			head[i] = h
-			c := table.ColumnConfig{Number: i + 1, WidthMax: max(t.width/3, 18), WidthMaxEnforcer: text.WrapSoft}
-			if i >= s.text {
-				c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
-			}
-			columns = append(columns, c)
-		}
-		w.AppendHeader(head)
-		w.SetColumnConfigs(columns)
-		for _, r := range s.rows {
-			row := make(table.Row, len(r))
-			for i, cell := range r {
-				row[i] = cell
-			}
-			w.AppendRow(row)
-		}
-		for line := range strings.Lines(w.Render()) {
-			t.b.WriteString(strings.TrimRight(line, " \n") + "\n")
-		}
+		t.b.WriteString(t.table(s))
 	}
 	for _, b := range s.bars {
 		if t.detailed || !b.detail {
@@ -175,6 +150,74 @@ func (t *terminal) section(s section) {
 		}
 	}
 	t.b.WriteString("\n")
+}
+
+// table draws the rows, without as many of the minor columns as it takes to fit, and
+// says so.
+func (t *terminal) table(s section) string {
+	for n := 0; ; n++ {
+		drawn := t.columns(s, s.minor[:n])
+		widest := 0
+		for line := range strings.Lines(drawn) {
+			widest = max(widest, text.StringWidth(strings.TrimRight(line, "\n")))
+		}
+		if widest <= t.width || n == len(s.minor) {
+			if n > 0 {
+				drawn += text.WrapSoft("Left out for want of width: "+strings.Join(pick(s.head, s.minor[:n]), ", ")+".", t.width) + "\n"
+			}
+			return drawn
+		}
+	}
+}
+
+// pick returns those of a list that are at the places.
+func pick(list []string, places []int) []string {
+	var picked []string
+	for _, i := range places {
+		picked = append(picked, list[i])
+	}
+	return picked
+}
+
+// columns draws the rows but for some columns.
+func (t *terminal) columns(s section, without []int) string {
+	w := table.NewWriter()
+	style := table.StyleLight
+	style.Format.Header = text.FormatDefault
+	style.Options = table.Options{SeparateHeader: true}
+	w.SetStyle(style)
+	cells := func(list []string) (row table.Row) {
+		for i, cell := range list {
+			if !slices.Contains(without, i) {
+				row = append(row, cell)
+			}
+		}
+		return row
+	}
+	head := cells(s.head)
+	var columns []table.ColumnConfig
+	for i := range head {
+		c := table.ColumnConfig{Number: i + 1, WidthMax: max(t.width/3, 18), WidthMaxEnforcer: text.WrapSoft}
+		if i >= s.text-len(pickBelow(without, s.text)) {
+			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
+		}
+		columns = append(columns, c)
+	}
+	w.AppendHeader(head)
+	w.SetColumnConfigs(columns)
+	for _, r := range s.rows {
+		w.AppendRow(cells(r))
+	}
+	var b strings.Builder
+	for line := range strings.Lines(w.Render()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return b.String()
+}
+
+// pickBelow returns the places that are before a limit.
+func pickBelow(places []int, limit int) []int {
+	return slices.DeleteFunc(slices.Clone(places), func(i int) bool { return i >= limit })
 }
 
 // barEighths are the ends of a bar.

@@ -138,3 +138,30 @@ func TestVerdictOfLess(t *testing.T) {
 		}
 	}
 }
+
+// Tables fit a terminal of the usual width, and say what they have left out for it.
+func TestTablesFit(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteText(&b, sick(), 80, false); err != nil {
+		t.Fatal(err)
+	}
+	tables := 0
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, "──") {
+			tables++
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 80 {
+				t.Errorf("a table %d wide", n)
+			}
+		}
+	}
+	if tables < 5 || !strings.Contains(b.String(), "Left out for want of width: step seen, typical.") {
+		t.Errorf("%d tables in:\n%s", tables, &b)
+	}
+	var wide bytes.Buffer
+	if err := WriteText(&wide, sick(), 120, false); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(wide.String(), "Left out") || !strings.Contains(wide.String(), "step seen") {
+		t.Error("columns are left out although there is room")
+	}
+}
