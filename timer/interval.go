@@ -245,8 +245,9 @@ func (iv *Interval) takeLocked(now moment) (Ticked, bool) {
 //
 // The call has the channel tell of the tick that comes next: call it in each round,
 // as select does by itself. It may be told once too often, if somebody else has
-// taken the tick, or an aligned interval has to look at the wall clock. C panics if
-// the service is closed.
+// taken the tick, or an aligned interval has to look at the wall clock. The channel
+// tells one goroutine of a tick, and of the next when C is called again: where several
+// wait for ticks, [Interval.Wait] is for them. C panics if the service is closed.
 func (iv *Interval) C() <-chan time.Time {
 	iv.taken("C")
 	iv.mu.Lock()

@@ -92,7 +92,8 @@ type LaneOptions struct {
 // # Callbacks
 //
 // Callbacks run on the thread, one after another, with the thread's settings. One
-// that blocks, or takes long, holds up all timers of the lane. A panic ends the
+// that blocks, or takes long, holds up all timers of the lane; and one that waits for
+// a timer of the lane itself, in its Sleep for one, waits for ever. A panic ends the
 // program. A callback that ends its goroutine (runtime.Goexit) ends the thread too;
 // another one takes over, with the same settings as far as the process may
 // still have them: if not, [Stats].WakerErr says so. Since runtime.Goexit is what

@@ -94,7 +94,7 @@ const (
 
 // Expired is a value whose time has come.
 type Expired[T any] struct {
-	Value T
+	Value T // what was added
 	// Handle is what Add returned for the value. It names nothing any more;
 	// but the value's owner can compare it with the handle that it waits for.
 	Handle Handle

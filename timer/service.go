@@ -28,7 +28,7 @@ const (
 	// Inline callbacks run one after another on the goroutine that wakes for
 	// the timers of a P, and nothing looks after them: a callback that blocks
 	// or takes long holds up the other timers of its P, sleepers and channels
-	// too. It is for callbacks that take microseconds, and saves keeping
+	// too: one that waits for such a timer may wait for ever. It is for callbacks that take microseconds, and saves keeping
 	// account of them.
 	Inline
 )
