@@ -149,6 +149,33 @@ func TestEmbeddedAnywhere(t *testing.T) {
 	}
 }
 
+// Inside its own Expire a timer is not pending, and can be reset, stopped and
+// initialized again.
+func TestEmbeddedInside(t *testing.T) {
+	s := mustNew(t, nil)
+	done := make(chan struct{})
+	calls := 0
+	u := new(user)
+	u.f = func() {
+		if calls++; calls < 200 {
+			if u.timer.Stop() || u.timer.Reset(time.Microsecond) {
+				t.Error("pending inside its own Expire")
+			}
+			return
+		}
+		u.timer.Init(s, u)
+		u.timer.Reset(time.Hour)
+		wantPanic(t, "timer: Init called on pending Embedded", func() { u.timer.Init(s, u) })
+		if !u.timer.Stop() {
+			t.Error("Stop of a pending timer = false")
+		}
+		close(done)
+	}
+	u.timer.Init(s, u)
+	u.timer.Reset(0)
+	suite.Await(t, "the last call came", done)
+}
+
 type chanExpirer chan *timer.Embedded
 
 func (c chanExpirer) Expire(t *timer.Embedded) { c <- t }

@@ -1,6 +1,7 @@
 package timer_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -318,5 +319,49 @@ func TestLaneBlame(t *testing.T) {
 	sum := b.Slack.Sum() + b.Kernel.Sum() + b.Scheduler.Sum() + b.Wakeup.Sum() + b.Throttled.Sum() + b.Queue.Sum()
 	if sum != st.Lateness.Sum() {
 		t.Errorf("the parts add up to %v of %v", sum, st.Lateness.Sum())
+	}
+}
+
+// Every face of a service works on a lane, which its own callback can close.
+func TestLaneFaces(t *testing.T) {
+	s, err := timer.NewLane(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 2000
+	delivered := make(chan int, n)
+	q := timer.NewQueue(s, func(batch []timer.Expired[int]) {
+		for _, x := range batch {
+			delivered <- x.Value
+		}
+	})
+	for k := range n {
+		q.Add(time.Duration(k)*time.Microsecond, k)
+	}
+	ctx, cancel := s.WithTimeout(t.Context(), 2*time.Millisecond)
+	defer cancel()
+	if err := s.SleepContext(ctx, time.Hour); err != context.DeadlineExceeded {
+		t.Errorf("SleepContext = %v", err)
+	}
+	ticks := make(chan timer.Ticked, n)
+	iv := s.TickFunc(time.Millisecond, func(tick timer.Ticked) { ticks <- tick }, nil)
+	suite.Await(t, "a tick came", ticks)
+	iv.Stop()
+	e, fired := new(timer.Embedded), make(chanExpirer, 1)
+	e.Init(s, fired)
+	e.Reset(time.Microsecond)
+	suite.Await(t, "an embedded timer fired", fired)
+	s.WithSpin().Sleep(time.Millisecond)
+	seen := map[int]bool{}
+	for range n {
+		seen[suite.Await(t, "the queue delivered", delivered)] = true
+	}
+	if len(seen) != n {
+		t.Errorf("%d values of %d", len(seen), n)
+	}
+	closed := make(chan error, 1)
+	s.AfterFunc(0, func() { closed <- s.Close() })
+	if err := suite.Await(t, "Close in a callback returned", closed); err != nil {
+		t.Error(err)
 	}
 }

@@ -470,6 +470,46 @@ func TestManualPanic(t *testing.T) {
 	}
 }
 
+// What a handler or the function of TickFunc panics with goes up through Advance too,
+// and neither the queue nor the interval is the worse for it.
+func TestManualPanicDelivered(t *testing.T) {
+	m := newManual(t, nil)
+	panics := func(f func()) (value any) {
+		defer func() { value = recover() }()
+		f()
+		return nil
+	}
+	values, ticks := 0, 0
+	q := timer.NewQueue(m.Service, func(batch []timer.Expired[int]) {
+		if values += len(batch); values == 1 {
+			panic("handler")
+		}
+	})
+	for k := range 100 {
+		q.Add(time.Duration(k+1)*time.Second, k)
+	}
+	if got := panics(func() { m.Advance(time.Hour) }); got != "handler" {
+		t.Errorf("Advance ended with %v", got)
+	}
+	m.Advance(time.Hour)
+	if values != 100 || q.Len() != 0 {
+		t.Errorf("%d values were delivered, %d are pending", values, q.Len())
+	}
+	iv := m.TickFunc(time.Second, func(timer.Ticked) {
+		if ticks++; ticks == 2 {
+			panic("function")
+		}
+	}, nil)
+	if got := panics(func() { m.Advance(10 * time.Second) }); got != "function" {
+		t.Errorf("Advance ended with %v", got)
+	}
+	m.Advance(8 * time.Second)
+	if ticks != 10 {
+		t.Errorf("%d ticks in 10 s", ticks)
+	}
+	iv.Stop()
+}
+
 // The clock stops at the end of time, where nothing fires for ever.
 func TestManualEnd(t *testing.T) {
 	coarse, fine := time.Second, time.Microsecond
