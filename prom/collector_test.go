@@ -179,6 +179,27 @@ func TestLane(t *testing.T) {
 	}
 }
 
+// TestClocks: services on every clock are exported alike.
+func TestClocks(t *testing.T) {
+	services := map[string]*timer.Service{}
+	for _, k := range []timer.Clock{timer.Monotonic, timer.Boottime, timer.Realtime} {
+		s, err := timer.New(&timer.Options{Clock: k})
+		if err != nil {
+			t.Logf("%v: %v", k, err)
+			continue
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		s.Sleep(time.Microsecond)
+		services[k.String()] = s
+	}
+	m := gather(t, NewCollector(Options{Services: services, NoTimeNow: true}))
+	for name := range services {
+		if got := valuesOf(m, "service", name); got["detent_timer_fired_total"] != 1 || got["detent_timer_lateness_seconds"] != 1 || got["detent_timer_waker_info"] != 1 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestContexts: contexts with deadlines are counted like timers.
 func TestContexts(t *testing.T) {
 	s := mustService(t)

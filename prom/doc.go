@@ -39,4 +39,17 @@
 //
 // Histograms have both forms, native ones with 8 buckets for each doubling and
 // classic ones; which of them is stored is the server's choice.
+//
+// # Cost
+//
+// The counts are always on: some plain increments under a lock that is held anyway, and
+// 2 to 4 ns for each of the values that a timer adds to a histogram:
+//
+//	go test ./internal/hist -run '^$' -bench Record
+//
+// A scrape of a service takes a tenth of a millisecond, and half a millisecond more on
+// two CPUs where it looks at time.Now, as it does every 10 seconds at most (both on a
+// busy machine):
+//
+//	go test . -run '^$' -bench Scrape    # in prom
 package prom
