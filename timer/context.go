@@ -155,6 +155,6 @@ func (s *Service) startContext(t *deadlineCtx, now time.Time, d time.Duration, o
 	if !ok {
 		closedPanic(op)
 	}
-	t.timer, t.handle = &s.funcs[sh.Index], h
+	t.timer, t.handle = &s.places[sh.Index], h
 	return inBubble
 }

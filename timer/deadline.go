@@ -38,7 +38,7 @@ func (s *Service) AfterFuncAt(at time.Time, f func()) *Timer {
 		panic("timer: AfterFuncAt called with a nil function")
 	}
 	t := &Timer{fire: f}
-	s.startTimerAt(t, s.funcs, shard.Call, at, "AfterFuncAt")
+	s.startFuncAt(t, at, "AfterFuncAt")
 	return t
 }
 
@@ -48,32 +48,46 @@ func (s *Service) AfterFuncAt(at time.Time, f func()) *Timer {
 func (s *Service) NewTimerAt(at time.Time) *Timer { return s.newTimerAt(at, "NewTimerAt") }
 
 func (s *Service) newTimerAt(at time.Time, op string) *Timer {
-	c := make(chan time.Time, 1)
-	t := &Timer{C: c, fire: s.sender(c)}
-	s.startTimerAt(t, s.chans, shard.Send, at, op)
-	return t
+	x := s.newChanTimer()
+	st := shard.Timer{Kind: shard.Send, Target: &x.place}
+	sh, h, ok := s.startAt(&st, at, op)
+	if !ok {
+		x.bubble = newBubbled(s.e, x.C, x.sendNow, time.Until(at), 0)
+		return &x.Timer
+	}
+	x.started(sh, h)
+	return &x.Timer
 }
 
-// startTimerAt is startTimer for an absolute deadline.
-func (s *Service) startTimerAt(t *Timer, places []place, kind shard.Kind, at time.Time, op string) {
+// startFuncAt starts a new timer that calls t.fire.
+func (s *Service) startFuncAt(t *Timer, at time.Time, op string) {
+	st := shard.Timer{Kind: shard.Call, Func: t.fire}
+	sh, h, ok := s.startAt(&st, at, op)
+	if !ok {
+		t.at = &place{svc: s, bubble: newBubbled(s.e, nil, t.fire, time.Until(at), 0)}
+		return
+	}
+	// As in AfterFunc.
+	t.at = &s.places[sh.Index]
+	t.handle.Store(uint64(h))
+}
+
+// startAt is start for an absolute deadline.
+func (s *Service) startAt(t *shard.Timer, at time.Time, op string) (*shard.Shard, shard.Handle, bool) {
 	ns := s.timeOf(at)
 	now, inBubble := s.e.group.Now()
 	if inBubble {
 		if s.e.group.Closed() {
 			closedPanic(op)
 		}
-		t.at = &place{svc: s, bubble: newBubbled(s.e, t.C, t.fire, time.Until(at), 0)}
-		return
+		return nil, 0, false
 	}
-	st := shard.Timer{Kind: kind, Func: t.fire}
-	s.scheduleAt(&st, ns, now)
-	sh, h, ok := s.e.group.Start(&st, now)
+	s.scheduleAt(t, ns, now)
+	sh, h, ok := s.e.group.Start(t, now)
 	if !ok {
 		closedPanic(op)
 	}
-	// As in startTimer.
-	t.at = &places[sh.Index]
-	t.handle.Store(uint64(h))
+	return sh, h, true
 }
 
 // ResetAt is Reset with an absolute deadline: the timer fires once the time at

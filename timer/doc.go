@@ -96,16 +96,18 @@
 //
 // A program with some hundreds of timers, none of them below a millisecond, gains
 // nothing here. Package time is also right where timers must work under a
-// scheduler of one's own making, or where the collection of unreferenced timers
-// matters: see below.
+// scheduler of one's own making, or have to be collected by the next garbage
+// collection when nobody refers to them: see below.
 //
 // # What differs from package time
 //
 //   - The channel of a Timer or Ticker has a buffer of one. Stop and Reset empty
 //     it under the lock that sends, so no stale value is ever received; but len(C)
 //     and cap(C) are not 0, which only the runtime can arrange.
-//   - A Timer made by [NewTimer] or [After] that nobody refers to any more is kept
-//     until it fires or is stopped, as in Go before 1.23. A Ticker is collected.
+//   - A pending Timer made by [NewTimer] or [After] that nobody refers to any more is
+//     collected some three garbage collections later rather than in the next one;
+//     in a portable build, and by a [Manual] service, it is kept until it fires or is
+//     stopped, as in Go before 1.23.
 //   - Callbacks run as if each in its own goroutine, but several may run on one
 //     goroutine after another. A callback that calls runtime.LockOSThread must
 //     unlock before it returns.

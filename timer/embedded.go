@@ -84,7 +84,7 @@ func (t *Embedded) Init(s *Service, x Expirer) {
 		t.at = &place{svc: s, bubble: &bubbled{e: s.e, f: func() { x.Expire(t) }}}
 		return
 	}
-	t.at = &s.funcs[s.e.group.Local().Index]
+	t.at = &s.places[s.e.group.Local().Index]
 }
 
 // pending reports whether an initialized timer is pending.

@@ -135,7 +135,7 @@ func (s *Service) TickFunc(d time.Duration, f func(Ticked), o *TickOptions) *Int
 	defer iv.mu.Unlock()
 	now := iv.now()
 	iv.t = &Timer{fire: iv.look}
-	s.startTimerAt(iv.t, s.funcs, shard.Call, iv.deadline(now), "TickFunc")
+	s.startFuncAt(iv.t, iv.deadline(now), "TickFunc")
 	return iv
 }
 

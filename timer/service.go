@@ -91,12 +91,11 @@ const mostSlack = 30 * time.Second
 // A Service starts no goroutine before its first timer needs one, and does
 // nothing while no timer is due.
 type Service struct {
-	e     *engine
-	auto  bool  // the slack is a thousandth of each timer's duration
-	spin  bool  // Sleep spins at its end
-	grid  uint8 // the slack's, where it is not
-	funcs []place
-	chans []place
+	e      *engine
+	auto   bool    // the slack is a thousandth of each timer's duration
+	spin   bool    // Sleep spins at its end
+	grid   uint8   // the slack's, where it is not
+	places []place // one for each shard
 }
 
 // engine is what a Service and its views share.
@@ -111,12 +110,14 @@ type engine struct {
 
 // place says where a timer lives, and what it is. Timers refer to a place of
 // their service, one for each shard; a timer made in a synctest bubble has a
-// place to itself.
+// place to itself, and so has one with a channel.
 type place struct {
 	shard  *shard.Shard
-	kind   shard.Kind // Call for a callback, Send for a channel
 	svc    *Service
 	bubble *bubbled
+
+	c      chan time.Time // constant; nil for a callback
+	hidden *hidden        // of package shard's sweeps
 }
 
 // New returns a service with the given options; nil stands for the defaults. It
@@ -163,11 +164,9 @@ func newService(e *engine, slack time.Duration) *Service {
 		s.grid = shard.Grid(int64(min(slack, mostSlack)))
 	}
 	shards := e.group.Shards()
-	s.funcs = make([]place, len(shards))
-	s.chans = make([]place, len(shards))
+	s.places = make([]place, len(shards))
 	for i, sh := range shards {
-		s.funcs[i] = place{shard: sh, kind: shard.Call, svc: s}
-		s.chans[i] = place{shard: sh, kind: shard.Send, svc: s}
+		s.places[i] = place{shard: sh, svc: s}
 	}
 	return s
 }

@@ -11,7 +11,7 @@ import (
 // Timers made in a synctest bubble are not counted.
 type Stats struct {
 	Started uint64 // timers, tickers, sleeps and contexts started; a Reset of one that had ended starts it anew
-	Stopped uint64 // pending timers stopped
+	Stopped uint64 // pending timers stopped, or collected
 	Reset   uint64 // pending timers reset
 	Fired   uint64 // expiries: callbacks begun, sends, ticks, sleeps ended
 	Pending uint64 // timers that wait now

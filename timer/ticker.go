@@ -57,7 +57,7 @@ func (s *Service) newTicker(d time.Duration, op string) *Ticker {
 		return &Ticker{C: c, t: t, c: c}
 	}
 	// The ticker may tick already: Fire uses neither of these.
-	t.at = &s.chans[sh.Index]
+	t.at = &s.places[sh.Index]
 	t.handle = h
 	rt.BeforeCollected(c, t.collected)
 	return &Ticker{C: c, t: t, c: c}

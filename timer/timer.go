@@ -17,8 +17,7 @@ type Timer struct {
 	// handle is the handle of the timer's last start. It is written with the
 	// lock of at.shard held, and read without it.
 	handle atomic.Uint64
-	// fire is the callback, or what sends on C.
-	fire func()
+	fire   func() // the callback
 }
 
 // AfterFunc waits for the duration to elapse and then calls f as if in its own
@@ -29,31 +28,37 @@ func (s *Service) AfterFunc(d time.Duration, f func()) *Timer {
 		panic("timer: AfterFunc called with a nil function")
 	}
 	t := &Timer{fire: f}
-	s.startTimer(t, s.funcs, shard.Call, d, "AfterFunc")
+	st := shard.Timer{Kind: shard.Call, Func: f}
+	sh, h, ok := s.start(&st, d, "AfterFunc")
+	if !ok {
+		t.at = &place{svc: s, bubble: newBubbled(s.e, nil, f, d, 0)}
+		return t
+	}
+	// Nobody else has t yet, so these need no lock.
+	t.at = &s.places[sh.Index]
+	t.handle.Store(uint64(h))
 	return t
 }
 
 // NewTimer returns a new [Timer] that will send the current time on its channel
-// after at least duration d.
+// after at least duration d. It need not be stopped: one that nobody refers to, nor to
+// its channel, is collected, though only in the third cycle of the collector or so.
 func (s *Service) NewTimer(d time.Duration) *Timer { return s.newTimer(d, "NewTimer") }
 
 // After waits for the duration to elapse and then sends the current time on the
-// returned channel. It is NewTimer(d).C.
+// returned channel. It is NewTimer(d).C, and collected as that is.
 func (s *Service) After(d time.Duration) <-chan time.Time { return s.newTimer(d, "After").C }
 
 func (s *Service) newTimer(d time.Duration, op string) *Timer {
-	c := make(chan time.Time, 1)
-	t := &Timer{C: c, fire: s.sender(c)}
-	s.startTimer(t, s.chans, shard.Send, d, op)
-	return t
-}
-
-// sender returns a function that sends the current time on c.
-func (s *Service) sender(c chan<- time.Time) func() {
-	if g := s.e.group; g.Manual() {
-		return func() { sendTime(c, g.Time()) }
+	x := s.newChanTimer()
+	st := shard.Timer{Kind: shard.Send, Target: &x.place}
+	sh, h, ok := s.start(&st, d, op)
+	if !ok {
+		x.bubble = newBubbled(s.e, x.C, x.sendNow, d, 0)
+		return &x.Timer
 	}
-	return func() { sendTime(c, time.Now()) }
+	x.started(sh, h)
+	return &x.Timer
 }
 
 // sendTime sends t on c if there is room.
@@ -62,19 +67,6 @@ func sendTime(c chan<- time.Time, t time.Time) {
 	case c <- t:
 	default:
 	}
-}
-
-// startTimer starts a new timer. places is s.funcs or s.chans.
-func (s *Service) startTimer(t *Timer, places []place, kind shard.Kind, d time.Duration, op string) {
-	st := shard.Timer{Kind: kind, Func: t.fire}
-	sh, h, ok := s.start(&st, d, op)
-	if !ok {
-		t.at = &place{svc: s, bubble: newBubbled(s.e, t.C, t.fire, d, 0)}
-		return
-	}
-	// Nobody else has t yet, so these need no lock.
-	t.at = &places[sh.Index]
-	t.handle.Store(uint64(h))
 }
 
 // Stop prevents the timer from firing. It returns true if the call stops the
@@ -98,7 +90,7 @@ func (t *Timer) Stop() bool {
 		return at.bubble.stop()
 	}
 	sh := at.shard
-	if at.kind == shard.Call {
+	if at.c == nil {
 		return sh.Stop(shard.Handle(t.handle.Load()))
 	}
 	// The value is sent under the shard's lock: with the lock held, the timer
@@ -112,11 +104,11 @@ func (t *Timer) Stop() bool {
 	return ok
 }
 
-// drain takes a value that has not been received out of C, and reports whether
-// there was one.
+// drain takes a value that has not been received out of the channel, and reports
+// whether there was one.
 func (t *Timer) drain() bool {
 	select {
-	case <-t.C:
+	case <-t.at.c:
 		return true
 	default:
 		return false
@@ -165,12 +157,16 @@ func (t *Timer) reset(st *shard.Timer, now int64) (_, ok bool) {
 	if at.shard.Push(shard.Handle(t.handle.Load()), st.Deadline, st.Grid) {
 		return true, true
 	}
-	st.Kind, st.Func = at.kind, t.fire
+	if at.c == nil {
+		st.Kind, st.Func = shard.Call, t.fire
+	} else {
+		st.Kind, st.Target = shard.Send, at
+	}
 	sh := at.shard
 	st.Sample()
 	sh.LockToStart()
 	old := shard.Handle(t.handle.Load())
-	received := at.kind != shard.Send || sh.ClosedLocked() || !t.drain()
+	received := at.c == nil || sh.ClosedLocked() || !t.drain()
 	h, pending, ok := sh.ResetLocked(old, st, now)
 	if h != old {
 		t.handle.Store(uint64(h))

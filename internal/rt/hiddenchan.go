@@ -7,6 +7,9 @@ import (
 	"unsafe"
 )
 
+// Hides says that hidden references are hidden.
+const Hides = true
+
 // HiddenChan is a reference to a channel that the collector does not see: the
 // channel is collected as if it did not exist. In a portable build it is seen.
 //

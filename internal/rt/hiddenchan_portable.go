@@ -2,6 +2,9 @@
 
 package rt
 
+// Hides says that hidden references are hidden.
+const Hides = false
+
 // HiddenChan is a reference to a channel that the collector does not see: the
 // channel is collected as if it did not exist. In a portable build it is seen.
 type HiddenChan[T any] struct{ c chan T }

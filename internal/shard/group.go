@@ -43,6 +43,7 @@ type Group struct {
 
 	throttle *throttle // nil in a manual group
 	witness  *witness  // nil unless asked for
+	sweeper  sweeper
 
 	// local finds the shard of the current P in a build that cannot ask for
 	// the P: a sync.Pool keeps what is put into it with the P. What it makes

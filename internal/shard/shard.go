@@ -159,6 +159,9 @@ type Shard struct {
 	watched uint64    // what calls was when the backstop last looked
 	long    int       // short callbacks to go until the waker calls them itself
 
+	sweeps    bool // there may be timers for a sweep
+	wantSweep bool // and the one who has started one is to see to it
+
 	stopped, reset, fired, wakeups, started uint64
 	lateness                                hist.Hist
 	blame                                   Blame

@@ -59,6 +59,9 @@ func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
 	i, n := s.nodes.Alloc()
 	n.Deadline, n.Grid, n.Kind = t.Deadline, t.Grid, uint8(t.Kind)
 	s.setLocked(i, t)
+	if t.Kind == Send && !s.sweeps {
+		s.sweepLaterLocked(t)
+	}
 	if t.sample != 0 {
 		s.keepSampleLocked(i, t)
 	}
@@ -116,7 +119,12 @@ func (s *Shard) endStart(t *Timer) {
 	if need {
 		s.starting = s.group.manual == nil
 	}
+	sweep := s.wantSweep
+	s.wantSweep = false
 	s.Unlock()
+	if sweep {
+		s.group.armSweep()
+	}
 	switch {
 	case !need:
 	case s.group.manual != nil:
