@@ -53,7 +53,6 @@ func (s *Service) sleepSpinning(done, changed <-chan struct{}, st *shard.Timer, 
 			if now >= short { // and the clock has not been set back
 				sp.Learn(now - short)
 			}
-			op = orEnd
 		}
 		// A wall clock that has been set back may be far from the end again.
 		began, e := s.spunAt(now), sleepOver
@@ -74,6 +73,7 @@ func (s *Service) sleepSpinning(done, changed <-chan struct{}, st *shard.Timer, 
 		if now >= end || e != sleepOver {
 			return e
 		}
+		op = orEnd // If the service is closed by now, the sleep has begun before.
 	}
 }
 

@@ -112,6 +112,24 @@ func NewGroupOn(c Clock, on OnMove, cfg Config) (*Group, error) {
 	return NewGroup(cfg), nil
 }
 
+// NewGroupFake is NewGroupOn for a clock of a test's own that stands in for the wall
+// clock, which is one for the whole machine. The clock goes as fast as monotonic time
+// does, until the test sets it and then calls set. No timerfd knows it.
+func NewGroupFake(read func() (ns int64, bubbled bool), cfg Config) (g *Group, set func()) {
+	offset := func() int64 {
+		now, _ := rt.Now()
+		ns, _ := read()
+		return ns - now
+	}
+	cfg.base = &base{clock: Realtime, read: read, offset: offset, opened: true, retryAt: never, wall: offset()}
+	cfg.base.watched.Store(true)
+	g = NewGroup(cfg)
+	for _, s := range g.shards {
+		s.starting = true
+	}
+	return g, g.clockSet
+}
+
 // steps reports whether the clock can be set.
 func (b *base) steps() bool { return b != nil && b.clock == Realtime }
 
