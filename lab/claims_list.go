@@ -42,7 +42,7 @@ var claims = []claim{
 	}},
 	{"C5", "preemption jitter is 5 ms at HZ=100, 0.3 ms at HZ=1000, 15 to 50 ms with NO_HZ_FULL", decideC5},
 	{"C6", "siblings of a core see more wobble of time.Now (83 ns) than different cores (12 ns)", func(r *Report) (Verdict, string) {
-		const what = "wobble, mean"
+		const what = wobbleMean
 		x := r.result("offsets")
 		if x == nil {
 			return NotRun, `needs the experiment "offsets"`

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -68,7 +69,13 @@ var clockReadings = Experiment{
 			v := 0.0
 			if c.Syscall != nil {
 				v = c.Syscall.Least
-				add("system call", who, v, nil, "")
+				if who == "clock.Mono" {
+					add("system call", who, v, publishedClock("C4", "system call fallback"), "clock_gettime")
+					// Without a vDSO time.Now reads two clocks.
+					add("two system calls", "time.Now without a vDSO", 2*v, publishedClock("C11", "vDSO not usable"), "the article on time.Now")
+				} else {
+					add("system call", who, v, nil, "")
+				}
 			}
 			call.Values = append(call.Values, v)
 		}
@@ -128,10 +135,21 @@ var counterOffsets = Experiment{
 		r.add(Figure{What: "jumps", Who: "cycle counter", Case: fmt.Sprintf("%d samples", d.Samples), Here: is(float64(len(d.Jumps)))})
 		r.add(Figure{What: "slew", Who: "CLOCK_MONOTONIC against RAW", Case: "during the run", Unit: "ppb", Here: is(d.Slew)})
 		r.add(Figure{What: "slew error", Who: "CLOCK_MONOTONIC against RAW", Case: "during the run", Unit: "ppb", Here: is(d.SlewError)})
+		far := map[probe.Relation]bool{}
 		for _, g := range d.Groups {
-			r.add(Figure{What: "offset bound", Who: string(g.Relation), Case: fmt.Sprintf("%d pairs", g.Pairs), Unit: Nanoseconds, Here: is(g.Bound)})
+			far[g.Relation] = true
+			r.add(Figure{What: "offset bound", Who: string(g.Relation), Case: fmt.Sprintf("%d pairs", g.Pairs), Unit: Nanoseconds, Here: is(g.Bound), Published: publishedOffset(g.Relation)})
+			r.add(Figure{What: "offset bound, cycles", Who: string(g.Relation), Case: fmt.Sprintf("%d pairs", g.Pairs), Unit: Cycles, Here: is(g.Bound * hz / 1e9), Published: publishedCycles(g.Relation)})
 			r.add(Figure{What: "pairs certainly apart", Who: string(g.Relation), Case: fmt.Sprintf("%d pairs", g.Pairs), Here: is(float64(g.Apart))})
 			r.add(Figure{What: "least round trip", Who: string(g.Relation), Case: fmt.Sprintf("%d pairs", g.Pairs), Unit: Nanoseconds, Here: is(g.RoundTrip)})
+		}
+		if !far[probe.OtherSocket] && !far[probe.SameSocket] {
+			r.add(Figure{What: "offset bound", Who: string(probe.OtherSocket), Case: noPairs, Unit: Nanoseconds, Published: publishedOffset(probe.OtherSocket)})
+			r.add(Figure{What: "offset bound, cycles", Who: string(probe.OtherSocket), Case: noPairs, Unit: Cycles, Published: publishedCycles(probe.OtherSocket)})
+			r.skip("CPUs of two NUMA nodes", errors.New("this machine has one"))
+		}
+		if !far[probe.SameCore] {
+			r.skip("threads of a core", errors.New("no two CPUs are known to share a core"))
 		}
 		pairsOfReadings(r, hz, p.Window)
 		if flags, err := probed[*probe.TSCData](ctx, p, "tsc"); err != nil {
@@ -153,6 +171,25 @@ var counterOffsets = Experiment{
 }
 
 const flagCase = "of the CPU"
+
+const noPairs = "no pairs here"
+
+// publishedOffset is the article's between NUMA nodes, in nanoseconds.
+func publishedOffset(relation probe.Relation) *float64 {
+	if relation != probe.OtherSocket && relation != probe.SameSocket {
+		return nil
+	}
+	return published("clock_figures", "value", map[string]string{"id": "C7", "statistic": "mean"})
+}
+
+// publishedCycles is the other article's, in cycles.
+func publishedCycles(relation probe.Relation) *float64 {
+	in := "same NUMA node"
+	if relation == probe.OtherSocket || relation == probe.SameSocket {
+		in = "across NUMA nodes"
+	}
+	return published("clock_figures", "value", map[string]string{"id": "C2", "case": in, "statistic": "max"})
+}
 
 // readPairs is how many pairs of readings the article looked at.
 const readPairs = 1000

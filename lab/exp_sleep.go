@@ -39,9 +39,9 @@ func sleepTime(p Plan) time.Duration { return time.Duration(p.Sleeps) * 10 * tim
 
 // sleptFor is the durations of one way's sleeps, as the tables and plots show them.
 type sleptFor struct {
-	who                     string
-	min, p50, p90, p99, max time.Duration
-	tail, share             [][2]float64 // for the plots
+	who                           string
+	mean, min, p50, p90, p99, max time.Duration
+	tail, share                   [][2]float64 // for the plots
 }
 
 func runSleep(ctx context.Context, p Plan, r *Result) error {
@@ -74,11 +74,13 @@ func runSleep(ctx context.Context, p Plan, r *Result) error {
 			at := func(q float64) time.Duration { return time.Duration(quantile(took, q)) }
 			late := make([]time.Duration, len(took))
 			shares := shares{}
+			var sum time.Duration
 			for i, v := range took {
+				sum += v
 				late[i] = max(v-d, 0)
 				shares.add(late[i], 1)
 			}
-			list = append(list, sleptFor{e.info.Name, at(0), at(0.5), at(0.9), at(0.99), at(1), tail(late), shares.points()})
+			list = append(list, sleptFor{e.info.Name, sum / time.Duration(len(took)), at(0), at(0.5), at(0.9), at(0.99), at(1), tail(late), shares.points()})
 		}
 		tails := Plot{ID: fmt.Sprintf("sleep-%d", d), Title: fmt.Sprintf("How much longer a sleep of %v takes: the part that is later", d), Kind: Tails, Unit: Nanoseconds}
 		hist := Plot{ID: fmt.Sprintf("sleep-histogram-%d", d), Title: fmt.Sprintf("How much longer a sleep of %v takes: a histogram", d), Kind: Histogram, Unit: Nanoseconds}
@@ -123,7 +125,7 @@ func engineSleeps(e engine.Engine, d time.Duration, p Plan) (list []time.Duratio
 
 // sleptOf is what a probe found.
 func sleptOf(who string, d time.Duration, l probe.Distribution) sleptFor {
-	s := sleptFor{who: who, min: l.Min + d, p50: l.P50 + d, p90: l.P90 + d, p99: l.P99 + d, max: l.Max + d}
+	s := sleptFor{who: who, mean: l.Mean + d, min: l.Min + d, p50: l.P50 + d, p90: l.P90 + d, p99: l.P99 + d, max: l.Max + d}
 	above := l.Count
 	shares := shares{}
 	for _, b := range l.Buckets {
@@ -139,7 +141,7 @@ func (s sleptFor) add(r *Result, d time.Duration) {
 	for _, f := range []struct {
 		name, column string
 		v            time.Duration
-	}{{"min", "min_ns", s.min}, {"p50", "p50_ns", s.p50}, {"p90", "p90_ns", s.p90}, {"p99", "p99_ns", s.p99}, {"max", "max_ns", s.max}} {
+	}{{"mean", "avg_ns", s.mean}, {"min", "min_ns", s.min}, {"p50", "p50_ns", s.p50}, {"p90", "p90_ns", s.p90}, {"p99", "p99_ns", s.p99}, {"max", "max_ns", s.max}} {
 		r.add(Figure{What: f.name, Who: s.who, Case: d.String(), Unit: Nanoseconds, Here: is(float64(f.v)), Published: publishedSleep(s.who, f.column, d)})
 	}
 }

@@ -14,32 +14,41 @@ const wobbleCase = "time.Now, Gosched between"
 
 // wobbles measures on the first pair of CPUs of each relation that there is.
 func wobbles(ctx context.Context, p Plan, r *Result, d *probe.CounterData) error {
-	seen := map[probe.Relation]bool{}
-	for _, pair := range d.Pairs {
-		if seen[pair.Relation] {
-			continue
+	pairs := map[probe.Relation]*probe.PairOffset{}
+	for i := range d.Pairs {
+		if pair := &d.Pairs[i]; pairs[pair.Relation] == nil {
+			pairs[pair.Relation] = pair
 		}
-		seen[pair.Relation] = true
-		if err := alive(ctx); err != nil {
-			return err
+	}
+	for _, relation := range []probe.Relation{probe.SameCore, probe.SameNode, probe.SameSocket, probe.OtherSocket} {
+		in := map[probe.Relation]string{probe.SameCore: "two logical CPUs of one core (SMT)", probe.SameNode: "different physical cores"}[relation]
+		add := func(what, statistic string, here *float64) {
+			f := Figure{What: what, Who: string(relation), Case: wobbleCase, Unit: Nanoseconds, Here: here}
+			f.Published = published("clock_figures", "value", map[string]string{"id": "C6", "case": in, "statistic": statistic})
+			if f.Here != nil || f.Published != nil {
+				r.add(f)
+			}
 		}
-		var list []time.Duration
-		err := onCPUs(pair.From, pair.To, func() { list = gaps(5 * p.Window) })
-		if err != nil {
-			r.skip("the wobble of "+string(pair.Relation), err)
-			continue
+		var mean, most *float64
+		if pair := pairs[relation]; pair != nil {
+			if err := alive(ctx); err != nil {
+				return err
+			}
+			var list []time.Duration
+			if err := onCPUs(pair.From, pair.To, func() { list = gaps(5 * p.Window) }); err != nil {
+				r.skip("the wobble of "+string(relation), err)
+			} else {
+				a, b := wobble(list)
+				mean, most = is(a), is(b)
+			}
 		}
-		mean, most := wobble(list)
-		f := Figure{What: "wobble, mean", Who: string(pair.Relation), Case: wobbleCase, Unit: Nanoseconds, Here: is(mean)}
-		g := Figure{What: "wobble, p99", Who: string(pair.Relation), Case: wobbleCase, Unit: Nanoseconds, Here: is(most)}
-		in := map[probe.Relation]string{probe.SameCore: "two logical CPUs of one core (SMT)", probe.SameNode: "different physical cores"}[pair.Relation]
-		f.Published = published("clock_figures", "value", map[string]string{"id": "C6", "case": in, "statistic": "mean wobble"})
-		g.Published = published("clock_figures", "value", map[string]string{"id": "C6", "case": in, "statistic": "max deviation"})
-		r.add(f)
-		r.add(g)
+		add(wobbleMean, "mean wobble", mean)
+		add("wobble, p99", "max deviation", most)
 	}
 	return nil
 }
+
+const wobbleMean = "wobble, mean"
 
 // gaps has two goroutines take differences of readings with a Gosched between.
 func gaps(window time.Duration) []time.Duration {

@@ -60,6 +60,7 @@ func TestRun(t *testing.T) {
 		}
 		t.Logf("%s: %d figures in %v; skipped %q; failed %q", x.Name, here, x.Took.Round(time.Millisecond), x.Skipped, x.Failed)
 	}
+	everythingPublished(t, r)
 	if len(r.Claims) != 24 {
 		t.Errorf("%d claims", len(r.Claims))
 	}
@@ -76,6 +77,32 @@ func TestRun(t *testing.T) {
 	var back Report
 	if err := json.Unmarshal(b, &back); err != nil || len(back.Results) != len(r.Results) {
 		t.Errorf("JSON: %v", err)
+	}
+}
+
+// everythingPublished: each figure of the article on clocks stands in the report, but
+// those that the report has in other words; where there is a cycle counter.
+func everythingPublished(t *testing.T, r *Report) {
+	t.Helper()
+	if r.result("rdtsc").Failed != "" {
+		return // no counter that can be read
+	}
+	elsewhere := map[string]bool{
+		"C1 backward calls (high)": true, "C5 +- (high)": true, // the upper ends of ranges
+		"C2 stddev": true, "C7 stddev": true, // bounds have none
+		"C8 threshold": true, // what is counted against it stands there
+		"C12 period":   true, // as so many a second
+	}
+	for _, row := range rows("clock_figures") {
+		want, found := number(row["value"]), elsewhere[row["id"]+" "+row["statistic"]] || row["case"] == "node1 -> node0" // the other way round
+		for _, x := range r.Results {
+			for _, f := range x.Figures {
+				found = found || f.Published != nil && *f.Published == *want
+			}
+		}
+		if !found {
+			t.Errorf("%s, %s, %s: %s is nowhere", row["id"], row["case"], row["statistic"], row["value"])
+		}
 	}
 }
 
