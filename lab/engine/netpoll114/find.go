@@ -78,13 +78,17 @@ func (m *thread) look() (t *task, again bool) {
 				var ran bool
 				if now, _, ran = other.timers.check(now, false, p.spawn); ran {
 					e.steals.Add(1)
+					// What was fired may have made tasks, as many as the queue holds: there
+					// is no room for stolen ones then.
+					if t := p.runq.get(); t != nil {
+						return t, false
+					}
 					again = true
 				}
 			}
 		}
 		if again {
-			// What was fired may have made tasks.
-			return p.runq.get(), true
+			return nil, true
 		}
 	}
 	return nil, false

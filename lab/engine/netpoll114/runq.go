@@ -72,7 +72,9 @@ func (q *runq) steal(from *runq) (one *task, n int) {
 		return nil, 0
 	}
 	for _, t := range batch[:n-1] {
-		q.put(t)
+		if !q.put(t) {
+			panic("lab: netpoll114: tasks were stolen into a queue that is not empty")
+		}
 	}
 	return batch[n-1], n
 }
