@@ -192,6 +192,7 @@ func judgeDiscipline(d *DisciplineData) []Finding {
 			f.Confidence = Likely
 			f.Title = "the kernel does not know the wall clock to be right"
 			f.Detail = "Who keeps it, if anybody does, cannot be seen from here. " + f.Detail
+			f.Remedy = append([]string{"look as root who does: chronyc tracking; timedatectl; ntpq -p"}, f.Remedy...)
 		case d.platform.Container == Yes:
 			f.Confidence = Likely
 			f.Title = "the kernel does not know the wall clock to be right"

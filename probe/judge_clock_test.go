@@ -1,9 +1,12 @@
 package probe
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/detent-go/detent/internal/hostfs"
@@ -171,6 +174,24 @@ func TestJudgeShifts(t *testing.T) {
 	judged(t, "children", judgeShifts(&ShiftsData{Initial: Yes, ChildrenDiffer: true}), "shifts.children-elsewhere info")
 	judged(t, "suspended", judgeShifts(&ShiftsData{Initial: Yes, Suspended: 8 * time.Hour}), "shifts.suspended info")
 	judged(t, "read one after the other", judgeShifts(&ShiftsData{Initial: Yes, Suspended: 300 * time.Nanosecond}))
+}
+
+// Who cannot see the processes of others does not say that nobody keeps the clock.
+func TestJudgeDisciplineUnseen(t *testing.T) {
+	found := judgeDiscipline(&DisciplineData{platform: &PlatformData{}, unseen: true})
+	if len(found) != 1 || found[0].ID != "discipline.unsynchronized" || found[0].Confidence == Certain ||
+		strings.Contains(found[0].Title, "nobody") || !strings.Contains(found[0].Evidence[3].Value, "cannot be seen") {
+		t.Errorf("%+v", found)
+	}
+	for _, root := range []fstest.MapFS{{}, {"proc/17/comm": {Data: []byte("sh\n")}}} {
+		e := &Env{Root: root, Own: true}
+		if e.linux() != nil {
+			t.Skip(e.linux())
+		}
+		if r := disciplineCheck.Run(context.Background(), e); !errors.Is(r.Err, errors.ErrUnsupported) && (r.Err == nil || !r.Data.(*DisciplineData).unseen) {
+			t.Errorf("%v: %+v", root, r)
+		}
+	}
 }
 
 func TestJudgeDiscipline(t *testing.T) {
