@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/detent-go/detent/internal/rt"
 )
 
@@ -28,7 +30,8 @@ import (
 //
 //   - Whoever wants to stop the world, or to have the goroutine's stack, preempts the
 //     goroutine, as one that computes: by a signal, which ends the system call. It
-//     then yields. Without such signals (GODEBUG=asyncpreemptoff=1) no P is kept.
+//     then yields. Without such signals (GODEBUG=asyncpreemptoff=1) no P is kept, nor
+//     while the program has SIGURG ignored, which is what the signal is.
 //   - Goroutines in the P's own queue, as are those that the callbacks have made
 //     ready, and the timers of the P, would starve. So the P is kept only while its
 //     queue is empty, and after 8 ms at most the thread yields: what is in the
@@ -54,6 +57,7 @@ type keeper struct {
 	looked    int64 // when the queues were last looked at
 	score     int   // for the scheduler being saturated
 	saturated bool
+	deaf      bool // signals that preempt do not come
 
 	mine    bool  // what is in the P's queue has come there since it was empty
 	slice   int64 // when this goroutine's time slice began, at the latest
@@ -156,8 +160,9 @@ func (k *keeper) review(now int64) bool {
 	if !k.never && now-k.looked >= lookEvery {
 		k.looked = now
 		k.count(k.queued())
+		k.deaf = k.saturated && ignored(unix.SIGURG)
 	}
-	return k.saturated
+	return k.saturated && !k.deaf
 }
 
 // count takes note of whether goroutines wait for a P.

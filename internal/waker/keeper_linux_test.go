@@ -3,11 +3,17 @@
 package waker
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
+	"os/signal"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestSaturated: the score rises by 1 and falls by 2, the scheduler is saturated from
@@ -181,6 +187,50 @@ func TestKeepNever(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 		never(t, LaneOptions{})
 	})
+}
+
+// TestKeepIgnored: no P is kept while the program has the signal ignored that
+// preempts. It runs in a process of its own: to a thread that has been sent one that
+// came to nothing the runtime sends no other.
+func TestKeepIgnored(t *testing.T) {
+	twoPs(t)
+	const child = "DETENT_TEST_IGNORED"
+	if os.Getenv(child) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKeepIgnored$", "-test.v", "-test.timeout=5m")
+		cmd.Env = append(os.Environ(), child+"=1")
+		out, err := cmd.CombinedOutput()
+		switch {
+		case err != nil && len(out) == 0:
+			t.Skipf("cannot start another process here: %v", err)
+		case err != nil:
+			t.Fatalf("%v\n%s", err, out)
+		case bytes.Contains(out, []byte("--- SKIP")):
+			t.Skipf("%s", out)
+		}
+		return
+	}
+	signal.Ignore(unix.SIGURG)
+	if !ignored(unix.SIGURG) {
+		t.Skip("it is not known here what becomes of a signal")
+	}
+	var end atomic.Bool
+	var wg sync.WaitGroup
+	for range 4 * runtime.GOMAXPROCS(0) { // which can be preempted without
+		wg.Go(func() {
+			for !end.Load() {
+				deep()
+			}
+		})
+	}
+	defer wg.Wait()
+	defer end.Store(true)
+	k := tick(t, LaneOptions{}, 300*time.Microsecond, nil)
+	defer k.Wait()
+	defer k.Close()
+	eventually(t, "many wakes", func() bool { return k.wakes.Load() > 100 })
+	if d := k.Kept(); d != 0 {
+		t.Errorf("the P was kept for %d ns", d)
+	}
 }
 
 // TestPark: a lane that waits for a timer of package time is woken by that, by an

@@ -57,6 +57,16 @@ func deep() {
 //go:noinline
 func touch(b *[256]byte) { b[0]++ }
 
+// ignored reports whether the process ignores a signal, as by os/signal.Ignore. On
+// MIPS it is not known: sets of signals are of another size there, and the call fails.
+func ignored(s unix.Signal) bool {
+	const ignore, setSize = 1, 8
+	var action [32]uintptr // the handler, and more than there is behind it
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), 0,
+		uintptr(unsafe.Pointer(&action)), setSize, 0, 0)
+	return errno == 0 && action[0] == ignore
+}
+
 // canSpin is what sync.Mutex asks before it spins. If it is true then the queue of
 // the P is empty, and another P is running.
 //
