@@ -113,3 +113,20 @@ func TestThrottleNone(t *testing.T) {
 		t.Errorf("looked %d times in 10 s", n.asked)
 	}
 }
+
+// TestThrottleBusy: nobody waits for another one who reads the counters.
+func TestThrottleBusy(t *testing.T) {
+	th := newThrottle()
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	told := make(chan int64, 1)
+	go func() { told <- th.during(1, 2) }()
+	select {
+	case d := <-told:
+		if d != 0 {
+			t.Errorf("throttled for %d ns, which nobody knows", d)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for the counters to be read")
+	}
+}
