@@ -84,7 +84,9 @@ func newLabAll() *cobra.Command {
 		Use:   "all",
 		Short: "Make all experiments",
 		Long: fmt.Sprintf(`Make all experiments. It takes about %v, or %v with --short, on an idle machine,
-and gigabytes of memory without --short.`, labTakes(lab.Full()), labTakes(lab.Short())),
+and gigabytes of memory without --short: what does not fit into what the machine and
+its control groups leave is skipped, and says so. Nothing is changed on the machine,
+unless --switch-clocksource lets one experiment try the other clocksources of the kernel.`, labTakes(lab.Full()), labTakes(lab.Short())),
 		Example: `  detent lab all --short
   detent lab all --markdown > docs/lab.md`,
 		Args: cobra.NoArgs,
@@ -211,7 +213,7 @@ func (f *labFlags) write(r labreport.Report, stdout io.Writer) error {
 
 func writeExperiments(w io.Writer) error {
 	for _, e := range lab.Experiments() {
-		if _, err := fmt.Fprintf(w, "%-11s %s (about %v, %v with --short)\n", e.Name, e.Title,
+		if _, err := fmt.Fprintf(w, "%-12s %s (about %v, %v with --short)\n", e.Name, e.Title,
 			about(e.Takes(lab.Full())), about(e.Takes(lab.Short()))); err != nil {
 			return err
 		}
