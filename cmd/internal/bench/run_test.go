@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -210,7 +211,7 @@ func TestNoRoom(t *testing.T) {
 	}
 	scenarios, _ := Select(regexp.MustCompile("^gc$"))
 	plan := tiny()
-	plan.Pending = []int{100, 1 << 50}
+	plan.Pending = []int{100, math.MaxInt}
 	r := Run(t.Context(), Config{Plan: plan, Procs: 2, Scenarios: scenarios, Spawn: inProcess})
 	if len(r.Missing) != 1 || !strings.Contains(r.Missing[0].Reason, "memory") || r.Missing[0].Failed {
 		t.Errorf("missing: %v", r.Missing)
