@@ -55,10 +55,12 @@ const oneThread = runtime.GOOS == "js" || runtime.GOOS == "wasip1"
 const (
 	// A lane that has not waited for laneRest in one go, for laneTurn, lets others
 	// have its P: it is due again whenever it has seen to what was due, or nearly so,
-	// and the scheduler cannot take the P away (see streak). A shorter wait, in a system
-	// call, does not give the P to others either. In nanoseconds.
-	laneRest = int64(time.Millisecond)
-	laneTurn = 8 * laneRest
+	// and the scheduler cannot take the P away (see streak). One that waits for longer
+	// now and then can be preempted, and its P taken, as any goroutine's that makes
+	// system calls; to yield then would cost it its place for nothing, a time slice of
+	// each goroutine in the queue. In nanoseconds.
+	laneRest = int64(100_000)
+	laneTurn = int64(8 * time.Millisecond)
 )
 
 // awake is what until holds while the thread does not wait.
