@@ -42,7 +42,8 @@ func (s *Service) AfterFunc(d time.Duration, f func()) *Timer {
 
 // NewTimer returns a new [Timer] that will send the current time on its channel
 // after at least duration d. It need not be stopped: one that nobody refers to, nor to
-// its channel, is collected, though only in the third cycle of the collector or so.
+// its channel, is collected, though only in the third cycle of the collector or so. It
+// refers to itself: runtime.AddCleanup works on it, runtime.SetFinalizer does not.
 func (s *Service) NewTimer(d time.Duration) *Timer { return s.newTimer(d, "NewTimer") }
 
 // After waits for the duration to elapse and then sends the current time on the

@@ -1,4 +1,4 @@
-//go:build !detent_portable
+//go:build !detent_portable && !goexperiment.goroutineleakprofile
 
 package rt
 
@@ -7,7 +7,10 @@ import (
 	"unsafe"
 )
 
-// Hides says that hidden references are hidden.
+// Hides says that hidden references are hidden. They are not in a portable build, nor
+// where the runtime looks for leaked goroutines: one that waits for a channel that only
+// a hidden reference leads to is leaked in its eyes, and to send to it then ends the
+// program.
 const Hides = true
 
 // HiddenChan is a reference to a channel that the collector does not see: the

@@ -1,4 +1,4 @@
-//go:build detent_portable
+//go:build detent_portable || goexperiment.goroutineleakprofile
 
 package rt
 

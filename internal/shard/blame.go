@@ -46,7 +46,8 @@ type wakeup struct {
 	// that is not known for any.
 	toldFrom, toldArmed, ready int64
 
-	throttled int64 // how much of armed to running the process was throttled
+	// throttled is how much of the waits before throttledTo the process was throttled.
+	throttled, throttledTo int64
 
 	deadline int64 // of the timer fired last
 }
@@ -63,7 +64,7 @@ func (s *Shard) blameQuota(w *wakeup, from, to int64) {
 	if t == 0 {
 		return
 	}
-	w.throttled += t
+	w.throttled, w.throttledTo = w.throttled+t, to
 	s.Lock()
 	first := s.blame.Throttled == nil
 	s.Unlock()
@@ -111,7 +112,7 @@ func (b *Blame) recordWait(w *wakeup, limit int64) int64 {
 		scheduler += overlap(limit, w.armed, w.running)
 	}
 	all := kernel + scheduler
-	if t := min(w.throttled, all); t > 0 {
+	if t := min(w.throttled, all, overlap(limit, 0, w.throttledTo)); t > 0 {
 		b.Throttled.Record(t)
 		// It shows in the greater part first.
 		if kernel > scheduler {

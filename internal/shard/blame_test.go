@@ -27,7 +27,8 @@ func partsOf(w *wakeup, deadline, limit, now int64) parts {
 func TestBlameParts(t *testing.T) {
 	told := wakeup{armed: 100, running: 150, handed: 150, begun: 150, toldFrom: 0, toldArmed: 100, ready: 130}
 	handed := wakeup{armed: 100, running: 150, handed: 160, begun: 190, toldFrom: 0, toldArmed: 100, ready: 130}
-	throttled := func(w wakeup, by int64) wakeup { w.throttled = by; return w }
+	throttled := func(w wakeup, by int64) wakeup { w.throttled, w.throttledTo = by, w.begun; return w }
+	since := wakeup{armed: 100, running: 150, handed: 160, begun: 190, toldFrom: 0, toldArmed: 100, ready: 130, throttled: 50, throttledTo: 150}
 	untold := wakeup{armed: 100, running: 150, handed: 160, begun: 190, toldFrom: never}
 	late := wakeup{armed: 80, running: 150, handed: 150, begun: 150, toldFrom: 100, toldArmed: 110, ready: 130}
 	work := atWork(100)
@@ -56,6 +57,8 @@ func TestBlameParts(t *testing.T) {
 		{"throttled scheduler", throttled(handed, 55), 100, 100, 200, parts{kernel: 25, throttled: 55, queue: 20}},
 		{"throttled longer than waited", throttled(told, 1000), 120, 120, 155, parts{throttled: 30, queue: 5}},
 		{"throttled before", throttled(told, 1000), 152, 152, 155, parts{queue: 3}},
+		{"due after it was throttled", since, 160, 160, 200, parts{scheduler: 30, queue: 10}},
+		{"due while it was throttled", since, 140, 140, 200, parts{scheduler: 30, throttled: 10, queue: 20}},
 		{"throttled, not told", throttled(untold, 30), 100, 100, 200, parts{wakeup: 50, throttled: 30, queue: 20}},
 	} {
 		got := partsOf(&test.w, test.deadline, test.limit, test.now)
@@ -80,7 +83,7 @@ func TestBlameSum(t *testing.T) {
 			}
 		}
 		w := wakeup{armed: at[0], running: at[2], handed: at[3], begun: at[4]}
-		w.throttled = rng.Int64N(3) * rng.Int64N(50)
+		w.throttled, w.throttledTo = rng.Int64N(3)*rng.Int64N(50), at[2]+rng.Int64N(40)
 		w.toldFrom, w.toldArmed, w.ready = at[0]+rng.Int64N(40), at[0]+rng.Int64N(at[2]-at[0]+1), at[1]
 		now := w.begun + rng.Int64N(20)
 		deadline := now - rng.Int64N(200)

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/detent-go/detent/internal/rt"
 	"github.com/detent-go/detent/internal/slab"
@@ -61,6 +62,8 @@ const (
 	sweepHold = 256 // nodes looked at under one hold of the lock
 	sweepMost = 32  // timers weakened at once
 	sweepRest = 100 // how many times as long as a sweep the rest after it is
+
+	longestRest = int64(10 * time.Second)
 )
 
 // cycle is an object that is collected in the next cycle. It refers to something,
@@ -94,7 +97,8 @@ func (g *Group) sweep() {
 		again = s.sweep(&g.sweeper.found) || again
 	}
 	now, _ := rt.Now()
-	g.sweeper.rests = now + sweepRest*(now-began)
+	// It may have taken long because the process stood still.
+	g.sweeper.rests = now + min(sweepRest*(now-began), longestRest)
 	if again {
 		g.armSweep()
 	}

@@ -30,13 +30,15 @@ const (
 type throttle struct {
 	root fs.FS // constant; the machine's "/", or nil where there are no cgroups
 
-	mu     sync.Mutex
-	limits *hostfs.Cgroups // those found last, or nil
-	found  int64           // when; 0: never
-	waited time.Duration   // the counters of all groups with a quota, at the last look
-	looked int64           // when that was; 0: not since the groups were found
-	spans  [8]span         // what the last looks have found, a ring
-	next   int             // the oldest of them
+	reading sync.Mutex      // held while the kernel is asked; taken before mu
+	limits  *hostfs.Cgroups // those found last, or nil
+	found   int64           // when; 0: never
+	waited  time.Duration   // the counters of all groups with a quota, at the last look
+	looked  int64           // when that was; 0: not since the groups were found
+
+	mu    sync.Mutex // held for moments
+	spans [8]span    // what the last looks have found, a ring
+	next  int        // the oldest of them
 }
 
 // span is a time between two looks at the counters, and by how much they grew.
@@ -53,25 +55,24 @@ func newThrottle() *throttle {
 
 // during returns how much of from..to the process was throttled, at most. The
 // current time is to. While somebody else reads the kernel's counters, which may take
-// long where there are many cgroups, it is not known and 0: the timers that are to be
-// blamed are late already, and do not wait for those of another shard.
+// long where there are many cgroups, what that look will find is not known yet, and not
+// counted: the timers that are to be blamed are late already, and do not wait for those
+// of another shard.
 func (t *throttle) during(from, to int64) int64 {
 	if t.root == nil {
 		return 0
 	}
-	if !t.mu.TryLock() {
-		return 0
+	if t.reading.TryLock() {
+		if t.found == 0 || to-t.found >= findEvery {
+			t.findReading(to)
+		}
+		if t.limits != nil && (t.looked == 0 || to-t.looked >= lookEvery) {
+			t.lookReading(to)
+		}
+		t.reading.Unlock()
 	}
+	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.found == 0 || to-t.found >= findEvery {
-		t.findLocked(to)
-	}
-	if t.limits == nil {
-		return 0
-	}
-	if t.looked == 0 || to-t.looked >= lookEvery {
-		t.lookLocked(to)
-	}
 	sum := int64(0)
 	for _, s := range t.spans {
 		sum += min(s.waited, overlap(from, s.from, min(s.to, to)))
@@ -81,18 +82,27 @@ func (t *throttle) during(from, to int64) int64 {
 
 // forget has the next look be the first: the group's clock has been set, perhaps.
 func (t *throttle) forget() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.limits, t.found, t.looked, t.spans = nil, 0, 0, [8]span{}
+	t.reading.Lock()
+	defer t.reading.Unlock()
+	t.limits, t.found, t.looked = nil, 0, 0
+	t.clear()
 }
 
-// findLocked looks for quotas. A process can be moved to other cgroups, or be
+// clear forgets what the looks have found.
+func (t *throttle) clear() {
+	t.mu.Lock()
+	t.spans = [8]span{}
+	t.mu.Unlock()
+}
+
+// findReading looks for quotas. A process can be moved to other cgroups, or be
 // given a quota, at any time.
-func (t *throttle) findLocked(now int64) {
+func (t *throttle) findReading(now int64) {
 	t.found = now
 	limits, err := hostfs.ReadCgroups(t.root)
 	if err != nil || limits.Tightest() == nil {
 		t.limits, t.looked = nil, 0
+		t.clear()
 		return
 	}
 	same := t.limits != nil && len(t.limits.Groups) == len(limits.Groups)
@@ -106,8 +116,8 @@ func (t *throttle) findLocked(now int64) {
 	t.limits = limits
 }
 
-// lookLocked reads the counters of the groups with a quota.
-func (t *throttle) lookLocked(now int64) {
+// lookReading reads the counters of the groups with a quota.
+func (t *throttle) lookReading(now int64) {
 	waited := time.Duration(0)
 	for i := range t.limits.Groups {
 		if t.limits.Groups[i].Quota == 0 {
@@ -116,13 +126,16 @@ func (t *throttle) lookLocked(now int64) {
 		c, err := t.limits.ReadThrottling(t.root, &t.limits.Groups[i])
 		if err != nil {
 			t.limits, t.looked = nil, 0 // The process has been moved, most likely.
+			t.clear()
 			return
 		}
 		waited += c.Waited
 	}
 	if t.looked != 0 && waited > t.waited {
+		t.mu.Lock()
 		t.spans[t.next] = span{t.looked, now, int64(waited - t.waited)}
 		t.next = (t.next + 1) % len(t.spans)
+		t.mu.Unlock()
 	}
 	t.waited, t.looked = waited, now
 }

@@ -117,14 +117,15 @@ func TestThrottleNone(t *testing.T) {
 // TestThrottleBusy: nobody waits for another one who reads the counters.
 func TestThrottleBusy(t *testing.T) {
 	th := newThrottle()
-	th.mu.Lock()
-	defer th.mu.Unlock()
+	th.reading.Lock()
+	defer th.reading.Unlock()
+	th.spans[0] = span{from: 0, to: 2, waited: 1}
 	told := make(chan int64, 1)
-	go func() { told <- th.during(1, 2) }()
+	go func() { told <- th.during(1, 3) }()
 	select {
 	case d := <-told:
-		if d != 0 {
-			t.Errorf("throttled for %d ns, which nobody knows", d)
+		if d != 1 {
+			t.Errorf("throttled for %d ns, and not for what was known before", d)
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("it waits for the counters to be read")
