@@ -52,8 +52,8 @@ func (s *Service) WithTimeoutCause(parent context.Context, timeout time.Duration
 // WithDeadline is [context.WithDeadline] on a timer of this service: a context
 // derived from parent that is done when the deadline d has passed, when the
 // returned cancel function is called, or when parent is done, whichever comes
-// first. If parent's deadline is earlier than d, the result is that of
-// [context.WithCancel]. The context may be the parent of contexts of package
+// first. If parent's deadline is earlier than d, and goes by the same clock, the
+// result is that of [context.WithCancel]. The context may be the parent of contexts of package
 // context and the other way round, in any order.
 //
 // It is for programs that make very many contexts with a timeout and cancel
@@ -104,10 +104,10 @@ func (s *Service) withDeadline(parent context.Context, now time.Time, dur time.D
 	if s.e.group.Closed() {
 		closedPanic(op)
 	}
-	if cur, ok := parent.Deadline(); ok && cur.Before(at) {
+	own, done := ctxSource(parent)
+	if cur, ok := parent.Deadline(); ok && cur.Before(at) && s.endsFirst(parent, cur) {
 		return context.WithCancel(parent)
 	}
-	own, done := ctxSource(parent)
 	t := newContext(parent, at, own, done, cause)
 	cancel := t.cancelByUser
 	switch {
@@ -126,6 +126,25 @@ func (s *Service) withDeadline(parent context.Context, now time.Time, dur time.D
 		}
 	}
 	return t, cancel
+}
+
+// endsFirst reports whether a parent's deadline is kept by a clock on which it cannot
+// pass later than a later one of this service. That of a context of this package goes
+// by its service's clock; package context counts monotonic time.
+func (s *Service) endsFirst(parent context.Context, deadline time.Time) bool {
+	own, _ := parent.Value(&deadlineCtxKey).(*deadlineCtx)
+	if own == nil || own.deadline != deadline || own.timer == nil {
+		return s.e.plain()
+	}
+	switch e := own.timer.svc.e; {
+	case e == s.e:
+		return true
+	case e.group.Manual() || s.e.group.Manual():
+		return false
+	default:
+		// The time that the system is suspended for only counts for the parent.
+		return e.clock == s.e.clock || s.e.clock == Monotonic && e.clock == Boottime
+	}
 }
 
 // startContext starts the timer of a context that nobody else knows yet, and

@@ -167,8 +167,17 @@ func (t *deadlineCtx) orphaned(own *deadlineCtx, done <-chan struct{}) bool {
 
 func (t *deadlineCtx) ended() bool { return t.state.Load()&ctxEndMask != ctxLive }
 
-// Deadline returns the deadline.
-func (t *deadlineCtx) Deadline() (time.Time, bool) { return t.deadline, true }
+// Deadline returns the deadline, or that of the parent if it is earlier: so it can be
+// where that goes by another clock (see endsFirst).
+func (t *deadlineCtx) Deadline() (time.Time, bool) {
+	if t.timer != nil && t.timer.svc.e.plain() {
+		return t.deadline, true
+	}
+	if up, ok := t.parent.Deadline(); ok && up.Before(t.deadline) {
+		return up, true
+	}
+	return t.deadline, true
+}
 
 // Done returns the channel that is closed when the context ends.
 func (t *deadlineCtx) Done() <-chan struct{} {

@@ -264,7 +264,7 @@ func (iv *Interval) C() <-chan time.Time {
 	switch {
 	case iv.t == nil:
 		iv.t = iv.svc.newTimerAt(at, "C")
-	case iv.armed > now.mono && iv.armed <= next:
+	case iv.armed > now.mono && iv.armed <= next && iv.t.tells():
 		return iv.t.C
 	default:
 		if !iv.t.setAt(at) {

@@ -716,3 +716,21 @@ func TestManualLeavesNothing(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// TestManualContextBelow: a parent's deadline on the real clock, which is earlier as a
+// time but may come later, does not stand for one on virtual time.
+func TestManualContextBelow(t *testing.T) {
+	m := newManual(t, nil)
+	for name, with := range map[string]func(context.Context, time.Time) (context.Context, context.CancelFunc){
+		"timer": timer.WithDeadline, "context": context.WithDeadline,
+	} {
+		parent, cancelParent := with(t.Context(), m.Now().Add(time.Hour))
+		child, cancel := m.WithTimeout(parent, 2*time.Hour)
+		m.Advance(2 * time.Hour)
+		if err := child.Err(); err != context.DeadlineExceeded {
+			t.Errorf("below %s: %v, want it to be done", name, err)
+		}
+		cancel()
+		cancelParent()
+	}
+}

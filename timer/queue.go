@@ -374,7 +374,7 @@ func (q *Queue[T]) timeOf(t time.Time, op string) int64 {
 		return max(0, int64(t.Sub(q.bubble.base)))
 	}
 	q.made(op)
-	if t == t.Round(0) { // The service reads the clock, which has to be possible.
+	if t == t.Round(0) || q.svc.e.clock == Boottime { // The service reads the clock, which has to be possible.
 		if _, inBubble := q.svc.e.group.Now(); inBubble {
 			q.strayed(op)
 		}

@@ -49,6 +49,8 @@ func (s *queueShard[T]) poll(buf []Expired[T], extra *int) int {
 			break
 		}
 		s.breathe()
+		// What has been added meanwhile may be by a clock that has been set back.
+		now, _ = s.readLocked()
 	}
 	s.unlock()
 	return total

@@ -38,8 +38,9 @@ func newQueueShard[T any](q *Queue[T], mark uint32, on *shard.Shard, now int64) 
 	switch {
 	case q.bubble != nil, q.svc.e.clock == Realtime: // The wheel cannot go back.
 		s.auto, s.grid = false, shard.Exact
-	case q.handler == nil:
-		// Nothing would make sure that a guess is put right soon.
+	case q.handler == nil, q.svc.e.clock == Boottime:
+		// Nothing would make sure that a guess is put right soon; or a suspend before
+		// it is would count as time that the guess was wrong by.
 	case s.auto:
 		s.clock.guessMin = guessMinAuto
 	case s.grid != shard.Exact && s.grid >= guessGrid:

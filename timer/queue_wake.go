@@ -145,6 +145,8 @@ func (s *queueShard[T]) gatherLocked(now int64) int {
 			break
 		}
 		s.breathe()
+		// What has been added meanwhile may be by a clock that has been set back.
+		now, _ = s.readLocked()
 	}
 	return total
 }

@@ -115,12 +115,16 @@ func (s *schedule) passOver(to time.Time) {
 	}
 }
 
+// leastStep is how far the wall clock has to be ahead for it to have been set. The two
+// readings of a moment may be apart, where somebody is interrupted between them.
+const leastStep = 10 * time.Millisecond
+
 // look follows the wall clock of an aligned schedule, if it has been set.
 func (s *schedule) look(now moment) {
 	step := now.wall.Sub(s.seen.wall) - (now.mono - s.seen.mono)
 	s.seen = now
 	switch to := s.nextAt.Sub(now.wall); {
-	case to <= 0 && step >= s.period:
+	case to <= 0 && step >= max(s.period, leastStep):
 		// Set forward: what has been jumped over comes once.
 		s.passOver(s.align(now.wall).Add(-s.period))
 	case to > s.period:

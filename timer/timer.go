@@ -70,6 +70,18 @@ func sendTime(c chan<- time.Time, t time.Time) {
 	}
 }
 
+// tells reports whether the channel has a value or will get one: whether the timer is
+// pending, or has fired and nobody has received from it.
+func (t *Timer) tells() bool {
+	if t.at.bubble != nil {
+		return true // A bubble has one clock, so whoever asks knows.
+	}
+	sh := t.at.shard
+	sh.Lock()
+	defer sh.Unlock()
+	return !sh.ClosedLocked() && (sh.CurrentLocked(shard.Handle(t.handle.Load())) || len(t.at.c) > 0)
+}
+
 // Stop prevents the timer from firing. It returns true if the call stops the
 // timer, false if the timer has already fired or been stopped.
 //

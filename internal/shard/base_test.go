@@ -211,6 +211,36 @@ func TestSetBlocked(t *testing.T) {
 	})
 }
 
+// TestSetBackInCallback: a callback sets the clock back, and what was due with it is not
+// any more. Nobody looks at that again and again until the clock has come back.
+func TestSetBackInCallback(t *testing.T) {
+	for name, inline := range map[string]bool{"concurrent": false, "inline": true} {
+		t.Run(name, func(t *testing.T) {
+			g, f := newStepping(t, true, nil, Config{Shards: 1, Inline: inline})
+			s := g.shards[0]
+			var calls atomic.Int64
+			for range 2 {
+				now := f.now()
+				g.Start(&Timer{Deadline: now + hour, Grid: Exact, Kind: Call, Func: func() {
+					if calls.Add(1) == 1 {
+						f.set(g, -2*hour)
+					}
+				}}, now)
+			}
+			f.set(g, 2*hour)
+			eventually(t, "the callback", func() bool { return calls.Load() > 0 })
+			eventually(t, "nobody to be at work", func() bool {
+				s.Lock()
+				defer s.Unlock()
+				return len(s.runners) == 0
+			})
+			if n := calls.Load(); n != 1 {
+				t.Errorf("%d callbacks, though the second was not due any more", n)
+			}
+		})
+	}
+}
+
 // alarms notes what a timerfd would be armed for.
 type alarms struct {
 	at []int64 // guarded by the shard's lock

@@ -46,6 +46,12 @@ func (s *Shard) startLocked(t *Timer, now int64) (Handle, bool) {
 	if t.Deadline-now < soon {
 		now = s.group.clock()
 	}
+	if s.steps && t.Kind == Tick {
+		// A clock set after this reading finds the ticker here; one that was set
+		// between the caller's reading and this one has not.
+		now = s.group.clock()
+		t.Deadline = min(t.Deadline, saturate(now, t.Period))
+	}
 	due := t.Deadline <= now
 	if due && (t.Kind == Send || t.Kind == Sleep) {
 		s.started++

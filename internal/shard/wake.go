@@ -193,7 +193,9 @@ func (s *Shard) armLocked(now int64) {
 	// The backstop may be armed too late. Or too early to find anything due:
 	// then it is moved, in good time, or just left to fire if that is far off.
 	// While runners are at work it is not moved to later: it looks after them.
-	if now < s.armedBackstop && (backstop < s.armedBackstop || len(s.runners) == 0 &&
+	// Nor where it looks at whether the clock has been set.
+	polls := s.group.base != nil && !s.group.base.watched.Load()
+	if now < s.armedBackstop && (backstop < s.armedBackstop || len(s.runners) == 0 && !polls &&
 		s.armedBackstop < min(at, backstop) && s.armedBackstop < now+calmDelay/2) {
 		s.armBackstopLocked(backstop)
 	}
@@ -344,6 +346,7 @@ func (s *Shard) drainLocked(r *runner, w *wakeup) (calls bool) {
 			now, budget = s.group.clock(), batch
 			continue
 		}
+		pass = min(pass, now) // The clock may have been set back.
 		i, more := s.dueLocked(pass, now)
 		if more {
 			budget -= moreCost

@@ -1,3 +1,5 @@
+//go:build linux && !detent_portable
+
 package waker
 
 // streak is for a goroutine that wakes timers again and again because the next one
