@@ -11,6 +11,7 @@ type Report struct {
 	Made    time.Time     `json:"made"`
 	Took    time.Duration `json:"took_ns"`
 	Short   bool          `json:"short"`
+	Switch  bool          `json:"switch_clocksource"` // it was allowed to
 	Results []*Result     `json:"results"`
 	Claims  []Claim       `json:"claims"`
 	// Stopped says why the run ended before its end, if it did.

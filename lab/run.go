@@ -113,7 +113,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	begin := time.Now()
-	report := &Report{Schema: Schema, Made: begin.UTC().Truncate(time.Second), Short: o.Plan.Short, Results: []*Result{}}
+	report := &Report{Schema: Schema, Made: begin.UTC().Truncate(time.Second), Short: o.Plan.Short, Switch: o.Plan.Switch, Results: []*Result{}}
 	for i, e := range list {
 		if ctx.Err() != nil {
 			break

@@ -256,3 +256,16 @@ func drawOn(t *testing.T, tab *browsertest.Tab, file, name string, plots []strin
 		t.Errorf("%s: the console complains: %q", name, p)
 	}
 }
+
+// TestCommand: the page shows the command that makes it, with what it was asked for.
+func TestCommand(t *testing.T) {
+	for want, r := range map[string]Report{
+		"go run ./cmd/detent lab all --markdown > docs/lab.md":                              {Report: &lab.Report{}},
+		"go run ./cmd/detent lab all --short --markdown > docs/lab.md":                      {Report: &lab.Report{Short: true}},
+		"go run ./cmd/detent lab all --short --switch-clocksource --markdown > docs/lab.md": {Report: &lab.Report{Short: true, Switch: true}},
+	} {
+		if got := r.command(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -53,10 +53,14 @@ func (r Report) WriteMarkdown(w io.Writer) error {
 
 // command is that of the page, with --short for a short run.
 func (r Report) command() string {
+	flags := ""
 	if r.Short {
-		return strings.Replace(command, "--markdown", "--short --markdown", 1)
+		flags += "--short "
 	}
-	return command
+	if r.Switch {
+		flags += "--switch-clocksource "
+	}
+	return strings.Replace(command, "--markdown", flags+"--markdown", 1)
 }
 
 func markdownTable(b *strings.Builder, one table) {
