@@ -17,7 +17,9 @@ import (
 
 // exempt holds those of Go's tests that detent does not pass, each with the
 // reason. A subtest stands for itself. A test in this list that passes is an
-// error.
+// error, unless the reason is pendingStays: how many cycles of the collector there are
+// meanwhile is not up to the test, and with enough of them it passes. That such
+// timers are collected is what TestCollected is about.
 var exempt = map[string]string{
 	"TestTimerGC/After":    pendingStays,
 	"TestTimerGC/NewTimer": pendingStays,
@@ -68,6 +70,7 @@ func TestGoroot(t *testing.T) {
 			t.Parallel() // They wait more than they work.
 			g := &goroot{binary: buildGoroot(t, variant.tags), short: variant.short, exempt: maps.Clone(exempt)}
 			if variant.tags != "" {
+				g.portable = true
 				maps.Copy(g.exempt, exemptPortable)
 			}
 			g.test(t)
@@ -83,6 +86,8 @@ type goroot struct {
 	binary string
 	short  bool
 	exempt map[string]string
+
+	portable bool // of the portable build
 }
 
 // outcome is PASS, FAIL or SKIP, or empty for a test that never ended.
@@ -218,6 +223,10 @@ func (g *goroot) test(t *testing.T) {
 	for name, why := range g.exempt {
 		switch results[name] {
 		case "PASS":
+			if why == pendingStays && !g.portable {
+				t.Logf("%s passes, this time: %s", name, why)
+				continue
+			}
 			t.Errorf("%s passes: it no longer belongs in the list (%s)", name, why)
 		case "SKIP", "":
 			t.Logf("%s is in the list but did not run", name)
